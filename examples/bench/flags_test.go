@@ -28,6 +28,7 @@ func TestEveryFlag(t *testing.T) {
 	}
 	p := flagtest.Program{
 		Run:  unmeasured,
+		Name: "bench",
 		Args: func(string) []string { return []string{"-steps", "2", "-threads", "1", "-block_size", "8"} },
 		Values: map[string]string{"shape": "decode", "threads": "2", "precision": "bf16", "weights": "int8",
 			"python": "python3",
@@ -37,6 +38,7 @@ func TestEveryFlag(t *testing.T) {
 	}
 	p.Check(t)
 	p.Refuse(t)
+	p.Help(t)
 	p.Unread(t)
 	if os.Getenv("NIGHTLY") == "" {
 		return // every run measures the machine

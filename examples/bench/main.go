@@ -25,6 +25,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -56,8 +57,8 @@ func known() string { return strings.Join(slices.Sorted(maps.Keys(shapes())), ",
 
 // options holds the values of the flags.
 type options struct {
-	shape, threads, arms, baseline string
-	steps, blockSize               int
+	shape, preset, threads, arms, baseline string
+	steps, blockSize                       int
 	comparison
 	recompute, kernels bool
 	weights            graph.Packing // empty means float32
@@ -66,10 +67,10 @@ type options struct {
 // parse reads the flags, and refuses those that the run would ignore.
 func parse(args []string, stderr io.Writer) (o options, err error) {
 	fs := program.Flags("bench", stderr)
-	program.Group(fs, "One run", func(fs *flag.FlagSet) {
-		fs.StringVar(&o.shape, "shape", "char", known()+"; a preset such as modern, with "+
-			"micro-batches of its batch_size; decode, decode-baby, decode-gpt2, decode-modern; or a file that ends in "+
-			".gguf, to read a prompt and write")
+	fs.Group("shape", "one run", func(fs *flag.FlagSet) {
+		fs.StringVar(&o.shape, "shape", "char", known()+"; decode, decode-baby, decode-gpt2, or with "+
+			"the name of another preset; or a file that ends in .gguf, to read a prompt and write")
+		base.PresetFlag(fs, &o.preset)
 		fs.StringVar(&o.threads, "threads", "0",
 			"threads of the kernels; 0 means one per processor; several, such as 1,2,4, print a table")
 		fs.IntVar(&o.steps, "steps", 100, "steps to time, after a warm-up; for decoding, tokens")
@@ -86,7 +87,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 			"keep the weights of decoding in fewer bits: bf16, int8 or int4")
 		fs.BoolVar(&o.kernels, "kernels", true, "use kernels; false builds the reference from stock operations")
 	})
-	program.Group(fs, "All shapes and PyTorch", func(fs *flag.FlagSet) {
+	fs.Group("comparison", "all shapes and PyTorch", func(fs *flag.FlagSet) {
 		fs.IntVar(&o.rounds, "compare", 0,
 			"times to run every shape, in turn with PyTorch if it is installed, for a table")
 		fs.BoolVar(&o.quick, "quick", false, "a step or two of each shape, as a trial")
@@ -96,13 +97,13 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		fs.StringVar(&o.gomlx, "gomlx", "", "the folder examples/bench/gomlx: builds its program and compares with "+
 			"GoMLX's back end in Go instead")
 	})
-	if err := program.Parse(fs, args); err != nil {
+	if err := fs.Parse(args); err != nil {
 		return o, err
 	}
 	if o.baseline != "" && o.arms == "" {
 		return o, errors.Errorf("-baseline: got %q without -arms; give both", o.baseline)
 	}
-	for _, name := range slices.Sorted(maps.Keys(program.Given(fs))) {
+	for _, name := range slices.Sorted(maps.Keys(fs.Given())) {
 		switch ofCompare := slices.Contains([]string{"quick", "python", "llama", "gomlx"}, name); {
 		case o.rounds == 0 && ofCompare:
 			return o, errors.Errorf("-%s: read by -compare alone; give both", name)
@@ -189,6 +190,12 @@ func (o options) settings() (c gpt.Config, decode bool, err error) {
 		name = "char"
 	}
 	c, ok := shapes()[name]
+	if name = cmp.Or(o.preset, name); o.preset != "" {
+		if _, err := gpt.PresetOf(name); err != nil {
+			return c, decode, err
+		}
+		ok = false
+	}
 	if preset, err := gpt.PresetOf(name); !ok && err == nil && preset.Config.NEmbd > 0 {
 		c, ok = preset.Config, true
 		c.VocabSize, c.GradientAccumulationSteps = cmp.Or(c.VocabSize, 65), 1

@@ -21,6 +21,7 @@ func TestEveryFlag(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "template")
 	must(t, os.WriteFile(file, []byte(strings.ReplaceAll(text.ChatML, "<|im_end|>", "<|end|>")), 0o644))
 	p := flagtest.Program{
+		Name: "chat",
 		Run: func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return chat{stdin: strings.NewReader("Hi\nAnd what then?\n")}.run(ctx, args, stdout, stderr)
 		},
@@ -38,6 +39,7 @@ func TestEveryFlag(t *testing.T) {
 	}
 	p.Check(t)
 	p.Refuse(t)
+	p.Help(t)
 	p.Unread(t)
 }
 

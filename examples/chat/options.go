@@ -50,16 +50,16 @@ const (
 )
 
 // flags returns the flags of the program.
-func (o *options) flags(stderr io.Writer) *flag.FlagSet {
+func (o *options) flags(stderr io.Writer) *program.FlagSet {
 	fs := program.Flags("chat", stderr)
-	program.Group(fs, "The model", func(fs *flag.FlagSet) {
+	fs.Group("model", "the model", func(fs *flag.FlagSet) {
 		base.ModelFlags(fs, &o.model, &o.adapter)
 		fs.StringVar((*string)(&o.weights), "weights", "", "keep the weights in fewer bits: bf16, int8 or int4")
 		base.TemplateFlag(fs, &o.template)
 		fs.IntVar(&o.blockSize, "block_size", 0,
 			"tokens of a conversation; 0 means the model's context, at most 4096")
 	})
-	program.Group(fs, "Answers; a request to the server may say otherwise", func(fs *flag.FlagSet) {
+	fs.Group("answers", "answers; a request to the server may say otherwise", func(fs *flag.FlagSet) {
 		fs.IntVar(&o.tokens, "tokens", 512, "the largest number of tokens of an answer")
 		o.sampling.Flags(fs)
 		fs.Uint64Var(&o.sampling.seed, "seed", 0, "of sampling; 0 means another one for each answer")
@@ -67,7 +67,7 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 			"leave the earliest messages out of a conversation that is longer than block_size, instead of refusing it")
 		fs.StringVar(&o.system, "system", "", "the system message of a conversation in the terminal")
 	})
-	program.Group(fs, "The server", func(fs *flag.FlagSet) {
+	fs.Group("server", "the server", func(fs *flag.FlagSet) {
 		fs.StringVar(&o.serve, "serve", "",
 			"address such as :8080, which is for this machine alone; 0.0.0.0:8080 is for others, too")
 		fs.StringVar(&o.key, "key", "", "the key that clients must send; by default none")
@@ -77,16 +77,17 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 		fs.BoolVar(&o.isolate, "isolate", false, "start every prompt from nothing, unless its request has the "+
 			"cache_salt of an earlier one: without it, the time of an answer tells how another client's prompt began")
 	})
+	fs.Often("model adapter template weights block_size tokens temperature top_k top_p system seed cut serve key lanes")
 	return fs
 }
 
 func parse(args []string, stderr io.Writer) (o options, err error) {
 	o.sampling.Sampling = base.Sampling{Temperature: 0.7, TopP: 0.95, Repetition: 1}
 	fs := o.flags(stderr)
-	if err := program.Parse(fs, args); err != nil {
+	if err := fs.Parse(args); err != nil {
 		return o, err
 	}
-	given := program.Given(fs)
+	given := fs.Given()
 	for _, name := range []string{"key", "lanes", "queue", "body", "isolate"} {
 		if given[name] && o.serve == "" {
 			return o, errors.Errorf("-%s: read with -serve alone; give both", name)

@@ -27,6 +27,18 @@ type checking struct {
 	known  known.Model
 }
 
+// checkFlags adds the flags of the command check.
+func (o *options) checkFlags(fs *program.FlagSet) {
+	o.modelFlags(fs, false)
+	o.dataFlag(fs, "text; by default tinyshakespeare, which the results are for, downloaded once")
+	fs.Old("check", "")
+}
+
+// checkKnown is check with the models of verify/known.
+func checkKnown(ctx context.Context, o options, stdout, stderr io.Writer) error {
+	return check(ctx, o, known.Models(), stdout, stderr)
+}
+
 // check compares a folder with everything that is known of its model and of every model, one result per line.
 func check(ctx context.Context, o options, list []known.Model, stdout, stderr io.Writer) error {
 	c := checking{report: report{out: stdout}, ctx: ctx, stderr: stderr, dir: o.model}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -12,6 +13,17 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pkg/errors"
 )
+
+// choicesFlags adds the flags of the command choices.
+func (o *options) choicesFlags(fs *program.FlagSet) {
+	o.modelFlags(fs, true)
+	o.dataFlag(fs, "JSON lines of multiple-choice questions, of which the model takes the likeliest choice: "+
+		`{"prompt": "…", "choices": ["…", "…"], "answer": 0}`)
+	fs.Group("measuring", "how it is measured", func(fs *flag.FlagSet) {
+		o.blockFlag(fs)
+		o.weightsFlag(fs)
+	})
+}
 
 // choose prints the share of questions of which the model finds the right choice the likeliest: as a whole, per token
 // and per byte.
@@ -25,7 +37,7 @@ func choose(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, st
 	if err != nil {
 		return err
 	}
-	questions, err := text.LoadQuestions(o.choices, tok, template)
+	questions, err := text.LoadQuestions(o.data, tok, template)
 	if err != nil {
 		return err
 	}
@@ -42,7 +54,7 @@ func choose(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, st
 			return err
 		}
 	}
-	fmt.Fprintf(stdout, "%s: %s questions; chance is %.3f\n", o.choices, program.Thousands(len(questions)), chance)
+	fmt.Fprintf(stdout, "%s: %s questions; chance is %.3f\n", o.data, program.Thousands(len(questions)), chance)
 	if err := score(ctx, m, questions, "", stdout, stderr); err != nil || o.weights == "" {
 		return err
 	}

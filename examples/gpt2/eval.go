@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -14,10 +15,22 @@ import (
 	"github.com/pkg/errors"
 )
 
+// evalFlags adds the flags of the command eval.
+func (o *options) evalFlags(fs *program.FlagSet) {
+	o.modelFlags(fs, true)
+	o.dataFlag(fs, "text to measure the model on")
+	fs.Group("measuring", "how it is measured", func(fs *flag.FlagSet) {
+		fs.IntVar(&o.stride, "stride", 0, "tokens from one window to the next; fewer than block_size slide; "+
+			"0 means block_size: windows side by side")
+		o.blockFlag(fs)
+		o.weightsFlag(fs)
+	})
+}
+
 // evaluate prints the loss of a text. Each token but the first is predicted once, in windows of block_size tokens that
 // begin a stride apart, by the first window that contains it.
 func evaluate(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, stdout, stderr io.Writer) error {
-	source, err := corpus.Open(ctx, o.eval, stderr)
+	source, err := corpus.Open(ctx, o.data, stderr)
 	if err != nil {
 		return err
 	}

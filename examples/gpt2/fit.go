@@ -30,8 +30,8 @@ const bestFile = "best.safetensors"
 // unsaved is the longest time between two checkpoints, unless a checkpoint itself takes a twentieth of it.
 const unsaved = time.Minute
 
-// task holds the parts in which trainings on texts and trainings on preferences differ.
-type task struct {
+// objective holds the parts in which trainings on texts and trainings on preferences differ.
+type objective struct {
 	about   string // the data
 	loss    string // what the loss is, for the picture
 	step    func() (p train.Progress, fields []string, err error)
@@ -49,10 +49,10 @@ type evaluated struct {
 	program.EvalLine
 }
 
-// training is a run of -tune, -train, -dpo or -grpo.
+// training is a run of tune, train, dpo or grpo.
 type training struct {
 	*gpt.Trainer
-	task
+	objective
 	options
 	recipe recipe
 	dir    *checkpoint.Dir
@@ -69,11 +69,11 @@ type training struct {
 // validation loss, otherwise the last ones. The averages of -ema are saved beside them. It saves a checkpoint every
 // minute, at every eval_interval if that is given, and at the end.
 func (o options) fit(
-	ctx context.Context, gt *gpt.Trainer, what task, from resumed, bytes float64, stdout, stderr io.Writer,
+	ctx context.Context, gt *gpt.Trainer, what objective, from resumed, bytes float64, stdout, stderr io.Writer,
 ) (err error) {
 	c := gt.Config()
 	t := &training{
-		Trainer: gt, task: what, options: o, recipe: from.recipe, dir: from.dir, stdout: stdout, bytes: bytes,
+		Trainer: gt, objective: what, options: o, recipe: from.recipe, dir: from.dir, stdout: stdout, bytes: bytes,
 		saved: time.Now(),
 	}
 	if from.saved != nil {
@@ -180,7 +180,7 @@ func (t *training) steps(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		}
-		p, fields, err := t.task.step()
+		p, fields, err := t.objective.step()
 		if err != nil {
 			return program.Cause(ctx, err)
 		}
@@ -273,7 +273,7 @@ func (t *training) publish(name string, m *gpt.Model) error {
 	if err := os.RemoveAll(from); err != nil { // a killed process has left it
 		return err
 	}
-	if err := t.task.store(m, from); err != nil {
+	if err := t.objective.store(m, from); err != nil {
 		return err
 	}
 	return file.MoveAll(from, to)

@@ -42,20 +42,15 @@ func TestEveryFlag(t *testing.T) {
 		"model":           "the same weights in another folder",
 		"template":        "of conversations, which these texts are not; TestTemplateOfMessages",
 	}
-	alone := flagtest.With(flagtest.Network(), map[string]string{
-		"preset": "baby", "model": t.TempDir(), "adapter": t.TempDir(), "prompt": "A hen", "eval": other,
-		"choices": other, "tune": other, "train": other, "data": other,
-		"tokenizer": "train:280", "out_dir": filepath.Join(t.TempDir(), "other"), "full": "true", "check": "true",
+	values := flagtest.With(flagtest.Network(), map[string]string{
+		"preset": "baby", "model": t.TempDir(), "adapter": adapter, "prompt": "A hen", "data": other,
+		"tokenizer": "train:280", "out_dir": filepath.Join(t.TempDir(), "other"), "full": "true",
 		"stride": "3", "tokens": "4", "temperature": "9", "top_k": "1", "top_p": "0.1", "min_p": "0.9",
-		"repetition_penalty": "9",
-		"weights":            "int8", "dpo": other, "grpo": other, "beta": "3", "group": "4", "length": "3",
-		"score": "contains", "updates": "3", "clip": "0.01",
-		"export": filepath.Join(t.TempDir(), "model.gguf"), "dtype": "BF16",
+		"repetition_penalty": "9", "resume": "true",
+		"weights": "int8", "beta": "3", "group": "4", "updates": "3", "clip": "0.01", "score": "contains",
+		"dtype": "Q4_0",
 	})
-	for name, value := range alone { // the network is the folder's or of a published family, without other attentions
-		alone[name], _, _ = strings.Cut(value, " with ")
-	}
-	tuned := flagtest.With(alone, map[string]string{
+	tuned := flagtest.With(values, map[string]string{
 		"lora_fused": "false", "block_size": "6", "batch_size": "1", "decay_lr": "true with -lr_decay_iters 3",
 		"warmup_iters":   "1 with -decay_lr -lr_decay_iters 3",
 		"lr_decay_iters": "2 with -decay_lr", "min_lr": "0.01 with -decay_lr -lr_decay_iters 3", "max_iters": "2",
@@ -63,53 +58,40 @@ func TestEveryFlag(t *testing.T) {
 		"patience":       "1 with -learning_rate 1e-30 -eval_interval 1 -max_iters 9",
 		"schedule":       "linear with -decay_lr -lr_decay_iters 3",
 		"cooldown_iters": "2 with -decay_lr -schedule wsd -lr_decay_iters 3",
+		"lora_r":         "3", "lora_targets": "c_fc", "lora_alpha": "5",
 	})
-	small := []string{"-max_iters", "3", "-batch_size", "2", "-gradient_accumulation_steps", "1", "-block_size", "8",
-		"-learning_rate", "0.05", "-grad_clip", "1", "-weight_decay", "0.1"}
+	small := strings.Fields("-max_iters 3 -batch_size 2 -gradient_accumulation_steps 1 -block_size 8 -learning_rate " +
+		"0.05 " +
+		"-grad_clip 1 -weight_decay 0.1 -model " + model)
 	for _, task := range []struct {
 		name   string
 		args   []string
 		values map[string]string
 	}{
-		{
-			"write", []string{"-model", model, "-prompt", "The wheel", "-tokens", "9"},
-			flagtest.With(alone, map[string]string{"adapter": adapter}),
-		},
-		{
-			"eval", []string{"-model", model, "-eval", hens, "-block_size", "16"},
-			flagtest.With(alone, map[string]string{"adapter": adapter}),
-		},
-		{"merge", []string{"-model", model, "-adapter", adapter, "-merge", "-out_dir", "DIR/merged"},
-			flagtest.With(alone, map[string]string{"merge": "false"})},
-		{"export", []string{"-model", model, "-export", "DIR/model.gguf", "-dtype", "Q8_0"},
-			flagtest.With(alone, map[string]string{"adapter": adapter, "dtype": "Q4_0"})},
-		{"tune", append(small, "-model", model, "-tune", hens, "-out_dir", "DIR/adapter", "-lora_r", "2"),
-			flagtest.With(tuned, map[string]string{"lora_r": "3", "lora_targets": "c_fc", "lora_alpha": "5"})},
-		{"dpo",
-			append(small, "-model", model, "-dpo", pairs, "-out_dir", "DIR/dpo", "-lora_r", "2"),
-			flagtest.With(tuned, map[string]string{
-				"lora_r": "3", "lora_targets": "c_fc", "lora_alpha": "5", "dpo": otherPairs, "patience": "1",
-				"eval_iters": "2", "batch_size": "4"})},
-		{"grpo", append(
-			small, "-model", trained, "-grpo", prompts, "-out_dir", "DIR/grpo", "-lora_r", "2", "-group", "2",
-			"-length", "4", "-score", "contains", "-updates", "2",
-		),
-			flagtest.With(tuned, map[string]string{"lora_r": "3", "lora_targets": "c_fc", "lora_alpha": "5",
-				"grpo": otherPrompts, "patience": "1", "eval_iters": "2", "batch_size": "4",
+		{"write", []string{"-model", model, "-prompt", "The wheel", "-tokens", "9"}, values},
+		{"eval", []string{"-model", model, "-data", hens, "-block_size", "16"}, values},
+		{"merge", []string{"-model", model, "-adapter", adapter, "-out_dir", "DIR/merged"},
+			flagtest.With(values, map[string]string{"adapter": t.TempDir()})},
+		{"export", []string{"-model", model, "-out_dir", "DIR/model.gguf", "-dtype", "Q8_0"}, values},
+		{"tune", append(small, "-data", hens, "-out_dir", "DIR/adapter", "-lora_r", "2"), tuned},
+		{"dpo", append(small, "-data", pairs, "-out_dir", "DIR/dpo", "-lora_r", "2"),
+			flagtest.With(tuned, map[string]string{"data": otherPairs, "batch_size": "4"})},
+		{"grpo", append(small, strings.Fields("-data "+prompts+" -model "+trained+" -out_dir DIR/grpo -lora_r 2 "+
+			"-group 2 "+
+			"-tokens 4 -score contains -updates 2")...),
+			flagtest.With(tuned, map[string]string{"batch_size": "4", "tokens": "3",
+				"data":  otherPrompts + " with -tokens 2",
 				"score": "equal", "group": "4 with -gradient_accumulation_steps 2", "updates": "1"})},
-		{
-			"full", append(small, "-model", model, "-tune", hens, "-full", "-out_dir", "DIR/full"),
-			flagtest.With(tuned, map[string]string{"full": "false"}),
-		},
-		{"train", append(flagtest.Small(), "-train", hens, "-tokenizer", "train:270", "-out_dir", "DIR/new"),
-			flagtest.With(alone, map[string]string{"bias": "false", "head": "linear", "decay_lr": "false",
+		{"train", append(flagtest.Small(), "-data", hens, "-tokenizer", "train:270", "-out_dir", "DIR/new"),
+			flagtest.With(values, map[string]string{"bias": "false", "head": "linear", "decay_lr": "false",
 				"tokenizer": "train:260", "preset": "gpt2",
 				"eval_interval": "6", "eval_iters": "2 with -eval_interval 6",
-				"patience": "1 with -learning_rate 1e-30 -min_lr 0 -eval_interval 1 -max_iters 9"})},
+				"patience":     "1 with -learning_rate 1e-30 -min_lr 0 -eval_interval 1 -max_iters 9",
+				"swiglu_limit": "0.01 with -mlp moe_clamped -num_experts 3 -activation gelu"})},
 	} {
 		t.Run(task.name, func(t *testing.T) {
 			p := flagtest.Program{
-				Run: run,
+				Run: run, Name: "gpt2 " + task.name,
 				Args: func(dir string) (given []string) {
 					for _, a := range task.args {
 						given = append(given, strings.ReplaceAll(a, "DIR", dir))
@@ -120,10 +102,14 @@ func TestEveryFlag(t *testing.T) {
 				Unseen: unseen,
 			}
 			p.Check(t)
+			p.Help(t)
 			if task.name == "write" {
 				p.Refuse(t)
 				p.Unread(t)
 			}
 		})
+	}
+	for _, name := range []string{"choices", "check", "resume"} {
+		flagtest.Program{Run: run, Name: "gpt2 " + name}.Help(t)
 	}
 }

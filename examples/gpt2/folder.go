@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -27,6 +28,18 @@ func openAt(dir string, blockSize int) (*gpt.Model, text.Tokenizer, error) {
 		return gpt.Open(dir)
 	}
 	return gpt.OpenCropped(dir, blockSize)
+}
+
+// exportFlags adds the flags of the command export.
+func (o *options) exportFlags(fs *program.FlagSet) {
+	o.modelFlags(fs, true)
+	fs.Group("output", "the output", func(fs *flag.FlagSet) {
+		fs.StringVar(&o.export, "out_dir", "",
+			"folder in Hugging Face's form to write, or GGUF file, whose name ends in .gguf")
+		fs.StringVar(&o.dtype, "dtype", safetensors.F32, "type of the matrices: F32, F16, BF16, Q8_0 or Q4_0; of a "+
+			"folder F32 or BF16")
+	})
+	fs.Old("export", "out_dir")
 }
 
 // convert writes the model, with its adapter merged, to another file or folder.

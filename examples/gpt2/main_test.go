@@ -394,8 +394,8 @@ func TestExport(t *testing.T) {
 		"-block_size", "8", "-activation", "gelu", "-out_dir", exact,
 	)
 	for want, args := range map[string][]string{
-		"-export: empty, want a file": {"-export", ""},
-		"-dtype: not read by -prompt": {"-dtype", "F16"},
+		"-out_dir: got none, want a folder": {"-export", ""},
+		"; ./examples/gpt2 export has it":   {"-dtype", "F16"},
 		`dtype: got "Q6_K", want F32, F16, BF16, Q8_0 or Q4_0`: {"-model", model, "-export", dir +
 			"/x.gguf", "-dtype", "Q6_K"},
 		`dtype: got "Q8_0", want F32 or BF16`:  {"-model", model, "-export", dir + "/x", "-dtype", "Q8_0"},
@@ -572,27 +572,27 @@ func TestRefused(t *testing.T) {
 	}
 	none := filepath.Join(dir, "none")
 	for want, args := range map[string][]string{
-		"-tune: only one task at a time, and -eval is another":   {"-eval", "a", "-tune", "b"},
-		"-max_iters: not read by -eval":                          {"-eval", "a", "-n_embd", "3", "-max_iters", "1"},
-		"-data: not read by -prompt":                             {"-data", "a"},
-		"-n_layer: not read by -tune":                            {"-tune", "a", "-n_layer", "2"},
-		"-lora_r: not read by -full":                             {"-tune", "a", "-full", "-lora_r", "2"},
-		"-lora_r: not read by -train":                            {"-train", "a", "-lora_r", "2"},
-		"-min_lr: read with -decay_lr alone":                     {"-tune", "a", "-min_lr", "0.1"},
-		"-choices: empty, want a file":                           {"-choices", ""},
-		"-stride: not read by -choices":                          {"-choices", "a", "-stride", "1"},
-		"-eval: empty, want a file":                              {"-eval", ""},
-		"-patience: not read by -dpo":                            {"-dpo", "a", "-patience", "1"},
-		"-group: not read by -dpo":                               {"-dpo", "a", "-group", "2"},
-		"-beta: not read by -tune":                               {"-tune", "a", "-beta", "1"},
-		`-score: got "bleu", want one of [contains equal]`:       {"-grpo", "a", "-score", "bleu"},
-		"-grpo: only one task at a time, and -dpo is another":    {"-grpo", "a", "-dpo", "b"},
-		"-merge: not read by -prompt":                            {"-merge=false"},
-		"-merge: no adapter to merge":                            {"-merge"},
-		"-stride: got -1":                                        {"-eval", "a", "-stride", "-1"},
-		`-weights: weights: got "int3", want bf16, int8 or int4`: {"-eval", "a", "-weights", "int3"},
-		"-prompt: empty, want":                                   {"-prompt", "", "-model", none},
-		"temperature: got -1":                                    {"-temperature", "-1"},
+		"flag -tune: not of gpt2 eval; it is a command: ./examples/gpt2 tune": {"-eval", "a", "-tune", "b"},
+		"-max_iters: not of gpt2 eval; ./examples/gpt2 train has it":          {"-eval", "a", "-max_iters", "1"},
+		"-data: not of gpt2 write; ./examples/gpt2 eval has it":               {"-data", "a"},
+		"-n_layer: not of gpt2 tune; ./examples/gpt2 train has it":            {"-tune", "a", "-n_layer", "2"},
+		"-lora_r: not read with -full":                                        {"-tune", "a", "-full", "-lora_r", "2"},
+		"-lora_r: not of gpt2 train; ./examples/gpt2 tune has it":             {"-train", "a", "-lora_r", "2"},
+		"-min_lr: read with -decay_lr alone":                                  {"-tune", "a", "-min_lr", "0.1"},
+		"-data: got none, want the file of gpt2 choices":                      {"-choices", ""},
+		"-stride: not of gpt2 choices":                                        {"-choices", "a", "-stride", "1"},
+		"-data: got none, want the file of gpt2 eval":                         {"-eval", ""},
+		"-patience: not of gpt2 dpo":                                          {"-dpo", "a", "-patience", "1"},
+		"-group: not of gpt2 dpo; ./examples/gpt2 grpo has it":                {"-dpo", "a", "-group", "2"},
+		"-beta: not of gpt2 tune; ./examples/gpt2 dpo has it":                 {"-tune", "a", "-beta", "1"},
+		`-score: got "bleu", want contains or equal`:                          {"-grpo", "a", "-score", "bleu"},
+		"flag -grpo: not of gpt2 dpo; it is a command":                        {"-grpo", "a", "-dpo", "b"},
+		"flag -merge: not of gpt2 write; it is a command":                     {"-merge=false"},
+		"-adapter: got none to merge":                                         {"-merge"},
+		"-stride: got -1":                                                     {"-eval", "a", "-stride", "-1"},
+		`-weights: weights: got "int3", want bf16, int8 or int4`:              {"-eval", "a", "-weights", "int3"},
+		"-prompt: empty, want":                                                {"-prompt", "", "-model", none},
+		"temperature: got -1":                                                 {"-temperature", "-1"},
 		"want a folder with a tokenizer": {
 			"-train", written(t, "abc"), "-out_dir", none, "-tokenizer", dir,
 		},
@@ -611,7 +611,7 @@ func TestRefused(t *testing.T) {
 	}
 	var help bytes.Buffer
 	if err := run(t.Context(), []string{"-help"}, io.Discard, &help); err != flag.ErrHelp ||
-		strings.Count(help.String(), "\n\n") != 4 {
+		!strings.Contains(help.String(), "\n  dpo        tunes on pairs of answers\n") {
 		t.Errorf("got %v and\n%s", err, help.String())
 	}
 	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
@@ -639,7 +639,8 @@ func TestPatienceAndAverages(t *testing.T) {
 		)
 		best, lowest := "", math.Inf(1)
 		for _, found := range regexp.MustCompile(
-			`step (\d+): train loss \S+ val loss (\S+),.* bits per byte, by 3 batches; val loss of the averaged weights \d`,
+			`step (\d+): train loss \S+ val loss (\S+),.* bits per byte, by 3 batches; val loss of the averaged `+
+				`weights \d`,
 		).
 			FindAllStringSubmatch(out, -1) {
 			if val, _ := strconv.ParseFloat(found[2], 64); val < lowest {

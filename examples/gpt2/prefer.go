@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
@@ -23,9 +26,49 @@ var scores = map[string]func(want, got string) bool{
 	"contains": func(want, got string) bool { return strings.Contains(got, strings.TrimSpace(want)) },
 }
 
+// scoreNames lists the scores.
+func scoreNames() []string { return slices.Sorted(maps.Keys(scores)) }
+
+// dpoFlags adds the flags of the command dpo.
+func (o *options) dpoFlags(fs *program.FlagSet) {
+	o.dataFlag(fs, "JSON lines of pairs of answers to tune on, by direct preference optimization: "+
+		`{"prompt": "…", "chosen": "…", "rejected": "…"}`)
+	o.tuningFlags(fs, unjudged()...)
+	fs.Group("preferences", "pairs of answers", func(fs *flag.FlagSet) {
+		fs.Float64Var(&o.beta, "beta", o.beta, "how closely the model stays to the one before")
+	})
+	fs.Often(often + " beta")
+}
+
+// grpoFlags adds the flags of the command grpo.
+func (o *options) grpoFlags(fs *program.FlagSet) {
+	o.dataFlag(fs, "JSON lines of prompts with right answers to tune on, by group relative policy optimization of the "+
+		`model's own answers: {"prompt": "…", "answer": "…"}`)
+	o.tuningFlags(fs, append(unjudged(), "dropout")...)
+	fs.Group("preferences", "answers and their scores", func(fs *flag.FlagSet) {
+		fs.Float64Var(&o.beta, "beta", o.beta, "weight of the penalty for leaving the model before; 0 is none")
+		fs.IntVar(&o.group, "group", o.group, "number of answers to a prompt")
+		fs.IntVar(&o.length, "tokens", o.length, "largest number of tokens of an answer")
+		fs.StringVar(&o.score, "score", o.score, "when an answer is right: equal, or contains the right one")
+		fs.IntVar(&o.updates, "updates", o.updates, "number of steps with the same answers")
+		fs.Float64Var(&o.clip, "clip", o.clip, "limit of the change of a token's probability in these steps")
+	})
+	fs.Old("length", "tokens")
+	fs.Often(often + " beta group tokens score updates clip")
+}
+
+// often names the flags of tuning on preferences that are used often.
+const often = "model data full template block_size batch_size gradient_accumulation_steps max_iters learning_rate " +
+	"lora_r " +
+	"seed threads out_dir resume"
+
+// unjudged names the fields that tuning on preferences does not read: it is judged at the end, by other numbers than
+// the loss.
+func unjudged() []string { return []string{"eval_iters", "patience", "label_smoothing", "z_loss"} }
+
 // dpo tunes a model on pairs of answers, and compares it with the one before on pairs that are held out.
 func dpo(ctx context.Context, o options, s source, from resumed, stdout, stderr io.Writer) error {
-	pairs, held, err := heldOut(s, o.dpo, text.LoadPairs)
+	pairs, held, err := heldOut(s, o.data, text.LoadPairs)
 	if err != nil {
 		return err
 	}
@@ -59,13 +102,13 @@ func dpo(ctx context.Context, o options, s source, from resumed, stdout, stderr 
 		return fmt.Sprintf("loss %s\nthe chosen answer is the likelier one: %s\n", compared(before, now, o.config.Seed),
 			compared(likely, likelier, o.config.Seed)), nil
 	}
-	run := preferred{what, "pairs", o.dpo, len(pairs), len(held), judge}
+	run := preferred{what, "pairs", o.data, len(pairs), len(held), judge}
 	return run.fit(ctx, o, d.Trainer, from, stdout, stderr)
 }
 
 // grpo tunes a model on its own answers to prompts, and compares it with the one before on prompts that are held out.
 func grpo(ctx context.Context, o options, s source, from resumed, stdout, stderr io.Writer) error {
-	prompts, held, err := heldOut(s, o.grpo, text.LoadPrompts)
+	prompts, held, err := heldOut(s, o.data, text.LoadPrompts)
 	if err != nil {
 		return err
 	}
@@ -101,7 +144,7 @@ func grpo(ctx context.Context, o options, s source, from resumed, stdout, stderr
 		}
 		return fmt.Sprintf("mean reward %s\n", compared(before, now, o.config.Seed)), nil
 	}
-	run := preferred{what, "prompts", o.grpo, len(prompts), len(held), judge}
+	run := preferred{what, "prompts", o.data, len(prompts), len(held), judge}
 	return run.fit(ctx, o, g.Trainer, from, stdout, stderr)
 }
 
@@ -147,7 +190,7 @@ func compared(before, now []float64, seed uint64) string {
 
 // preferred is a tuning on preferences.
 type preferred struct {
-	task
+	objective
 	what, name    string // of the data
 	trained, held int
 	judge         func(draw func(done, total int)) (string, error)
@@ -163,5 +206,5 @@ func (p preferred) fit(ctx context.Context, o options, t *gpt.Trainer, from resu
 		said, err := p.judge(func(done, total int) { bar.Of(total); bar.Draw(done) })
 		return fmt.Sprintf("step %d, on the %s held out:\n%s", step, p.what, said), err
 	}
-	return o.fit(ctx, t, p.task, from, 0, stdout, stderr)
+	return o.fit(ctx, t, p.objective, from, 0, stdout, stderr)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"io"
 	"os"
 	"path/filepath"
@@ -42,8 +43,7 @@ type recipe struct {
 // recipe returns the recipe of a new training.
 func (o options) recipe() (r recipe, err error) {
 	r = recipe{
-		Task: o.task, Model: o.model, Template: o.template, Full: o.full, Regular: o.regular,
-		Data: map[string]string{"tune": o.tune, "train": o.train, "dpo": o.dpo, "grpo": o.grpo}[o.task],
+		Task: o.task, Model: o.model, Data: o.data, Template: o.template, Full: o.full, Regular: o.regular,
 	}
 	switch o.task {
 	case "grpo":
@@ -60,8 +60,7 @@ func (o options) recipe() (r recipe, err error) {
 func (r recipe) options() (o options) {
 	o.model, o.template, o.full, o.regular = r.Model, r.Template, r.Full, r.Regular
 	o.beta, o.clip, o.group, o.length, o.updates, o.score = r.Beta, r.Clip, r.Group, r.Length, r.Updates, r.Score
-	o.resume = true
-	*map[string]*string{"tune": &o.tune, "train": &o.train, "dpo": &o.dpo, "grpo": &o.grpo}[r.Task] = r.Data
+	o.resume, o.task, o.data = true, r.Task, r.Data
 	return o
 }
 
@@ -103,6 +102,16 @@ func (r resumed) Close() {
 	r.dir.Close()
 }
 
+// resumeFlags adds the flags of the command resume. The command whose training it continues reads the arguments again.
+func (o *options) resumeFlags(fs *program.FlagSet) {
+	fs.Group("model", "the model and the text, if they have been moved", func(fs *flag.FlagSet) {
+		fs.StringVar(&o.model, "model", "", "the model of the training")
+		fs.StringVar(&o.data, "data", "", "the text of the training")
+	})
+	o.configFlags(fs, func(string) bool { return true })
+	fs.Often("out_dir max_iters eval_interval eval_iters patience threads memory_limit recompute model data")
+}
+
 // resume continues the training in out_dir with its settings. Flags may change only those that do not affect the steps.
 func resume(ctx context.Context, o options, args []string, stdout, stderr io.Writer) error {
 	out := o.config.OutDir
@@ -138,11 +147,16 @@ func (r *resumed) again(args []string) (o options, err error) {
 		return o, err
 	}
 	was := o.config
-	fs := o.flags(io.Discard)
-	if err := program.Parse(fs, args); err != nil {
+	fs := program.Flags("gpt2 "+o.task, io.Discard)
+	for _, t := range tasks() {
+		if t.name == o.task {
+			t.flags(&o, fs)
+		}
+	}
+	if err := fs.Parse(args); err != nil {
 		return o, err
 	}
-	o.given, o.task = program.Given(fs), r.recipe.Task
+	o.given = fs.Given()
 	if err := o.settle(); err != nil {
 		return o, err
 	}
@@ -153,9 +167,7 @@ func (r *resumed) again(args []string) (o options, err error) {
 	if err := now.diff(r.recipe); err != nil {
 		return o, err
 	}
-	for name, path := range map[string]*string{
-		"model": &o.model, "tune": &o.tune, "train": &o.train, "dpo": &o.dpo, "grpo": &o.grpo,
-	} {
+	for name, path := range map[string]*string{"model": &o.model, "data": &o.data} {
 		if !o.given[name] {
 			*path = r.recipe.path(*path)
 		}

@@ -198,12 +198,12 @@ func TestResumeRefuses(t *testing.T) {
 		t.Errorf("got %q", out)
 	}
 	for want, args := range map[string][]string{
-		"-full: got true, want false as saved":                   {"-full"},
-		`-template: got "chatml", want "" as saved`:              {"-template", "chatml"},
-		"-dpo: not read by -tune":                                {"-dpo", hens},
-		"learning_rate":                                          {"-learning_rate", "0.5"},
-		"lora_r":                                                 {"-lora_r", "3"},
-		"trained on the text with sha256":                        {"-tune", other},
+		"-full: got true, want false as saved":         {"tune", "-full"},
+		`-template: got "chatml", want "" as saved`:    {"tune", "-template", "chatml"},
+		"flag -dpo: not of gpt2 tune; it is a command": {"-dpo", hens},
+		"learning_rate":                   {"-learning_rate", "0.5"},
+		"lora_r":                          {"-lora_r", "3"},
+		"trained on the text with sha256": {"-tune", other},
 		"the run began with the model " + model + ", whose weig": {"-model", another(t, model)},
 	} {
 		err := run(t.Context(), append(args, "-resume", "-out_dir", moved, "-max_iters", "5"), io.Discard, io.Discard)

@@ -2,14 +2,18 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
@@ -26,12 +30,25 @@ func small() gpt.Config {
 	return c
 }
 
+// trainFlags adds the flags of the command train.
+func (o *options) trainFlags(fs *program.FlagSet) {
+	o.dataFlag(fs, "text to train on")
+	fs.Group("data", "", func(fs *flag.FlagSet) {
+		fs.StringVar(&o.tokenizer, "tokenizer", "train:1024",
+			"a folder that has one, or train:N to learn one of N tokens from the text")
+		base.PresetFlag(fs, &o.preset)
+	})
+	o.configFlags(fs, func(name string) bool { return !slices.Contains(adapters(), name) })
+	fs.Often("data tokenizer preset n_layer n_head n_embd block_size attention position norm optimizer batch_size " +
+		"max_iters learning_rate eval_interval patience ema seed threads out_dir resume")
+}
+
 // scratch trains a model from random weights, and saves a folder.
 func scratch(ctx context.Context, o options, from resumed, stdout, stderr io.Writer) error {
 	if err := exportable(o.config); err != nil {
 		fmt.Fprintf(stderr, "the folder will be one that only this library reads: %v\n", err)
 	}
-	source, err := corpus.Open(ctx, o.train, stderr)
+	source, err := corpus.Open(ctx, o.data, stderr)
 	if err != nil {
 		return err
 	}
@@ -53,7 +70,7 @@ func scratch(ctx context.Context, o options, from resumed, stdout, stderr io.Wri
 	if err != nil {
 		return err
 	}
-	what := task{
+	what := objective{
 		files: t.Files, restore: t.Restore,
 		store: func(m *gpt.Model, dir string) error { return save(m, tok, dir, text.Template{}) },
 	}

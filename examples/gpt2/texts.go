@@ -21,8 +21,8 @@ func (o *options) texts(ctx context.Context, s source, stderr io.Writer) (c text
 	if err != nil {
 		return nil, "", err
 	}
-	if !strings.HasSuffix(o.tune, ".jsonl") {
-		source, err := corpus.Open(ctx, o.tune, stderr)
+	if !strings.HasSuffix(o.data, ".jsonl") {
+		source, err := corpus.Open(ctx, o.data, stderr)
 		if err != nil {
 			return nil, "", err
 		}
@@ -30,15 +30,15 @@ func (o *options) texts(ctx context.Context, s source, stderr io.Writer) (c text
 		return c, source.Name, err
 	}
 	if o.config.BlockSize == 0 && !o.full {
-		longest, err := text.LongestExample(o.tune, s.tok, s.template)
+		longest, err := text.LongestExample(o.data, s.tok, s.template)
 		if err != nil {
 			return nil, "", err
 		}
 		size = min(size, longest)
 		o.config.BlockSize = size
 	}
-	c, err = text.LoadAnswers(o.tune, s.tok, s.template, size)
-	return c, o.tune, err
+	c, err = text.LoadAnswers(o.data, s.tok, s.template, size)
+	return c, o.data, err
 }
 
 // context returns the given block_size, or else the folder's.
@@ -56,7 +56,7 @@ func (o options) context(cp *checkpoint.Checkpoint) (int, error) {
 
 // onText trains on a text, with a validation of the entire split before and after.
 func onText(
-	ctx context.Context, o options, t *gpt.Trainer, what task, name string, from resumed, stdout, stderr io.Writer,
+	ctx context.Context, o options, t *gpt.Trainer, what objective, name string, from resumed, stdout, stderr io.Writer,
 ) error {
 	c := t.Config()
 	bytes, err := text.BytesPerToken(t.Corpus.Val(), t.Tokenizer)

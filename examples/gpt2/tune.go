@@ -2,15 +2,25 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
+
+// tuneFlags adds the flags of the command tune.
+func (o *options) tuneFlags(fs *program.FlagSet) {
+	o.dataFlag(fs, "text to tune on, or JSON lines of prompts and completions, or of messages")
+	o.tuningFlags(fs)
+	fs.Often("model data full template block_size batch_size gradient_accumulation_steps max_iters learning_rate " +
+		"lora_r lora_alpha lora_targets eval_interval patience ema dropout seed threads out_dir resume")
+}
 
 // source is a model to tune.
 type source struct {
@@ -60,6 +70,11 @@ func (o options) source(stderr io.Writer) (s source, err error) {
 	return s, err
 }
 
+// begin begins a training.
+func begin(ctx context.Context, o options, stdout, stderr io.Writer) error {
+	return o.begin(ctx, resumed{}, stdout, stderr)
+}
+
 // begin begins a training, or continues one.
 func (o options) begin(ctx context.Context, from resumed, stdout, stderr io.Writer) error {
 	if o.task == "train" {
@@ -88,12 +103,12 @@ func (o options) begin(ctx context.Context, from resumed, stdout, stderr io.Writ
 
 // tuned returns the part of a task that all trainings on top of a model share. With -full it stores the model,
 // otherwise the adapter, which names the model as it was given.
-func (o options) tuned(s source, from resumed, t *gpt.Trainer) task {
+func (o options) tuned(s source, from resumed, t *gpt.Trainer) objective {
 	name := o.model
 	if from.saved != nil && !o.given["model"] {
 		name = from.recipe.Model
 	}
-	return task{
+	return objective{
 		files:   func() ([]checkpoint.File, error) { return t.TuningFiles(s.Path) },
 		restore: t.Restore,
 		store: func(m *gpt.Model, dir string) error {
@@ -118,8 +133,18 @@ func tune(ctx context.Context, o options, s source, from resumed, stdout, stderr
 	return onText(ctx, o, t, o.tuned(s, from, t), name, from, stdout, stderr)
 }
 
+// mergeFlags adds the flags of the command merge.
+func (o *options) mergeFlags(fs *program.FlagSet) {
+	o.modelFlags(fs, true)
+	fs.Group("output", "the output", func(fs *flag.FlagSet) {
+		fs.StringVar(&o.config.OutDir, "out_dir", o.config.OutDir, "folder to write, without adapters")
+		o.blockFlag(fs)
+	})
+	fs.Old("merge", "")
+}
+
 // merge saves a model with its adapter merged.
-func merge(o options, stdout, stderr io.Writer) error {
+func merge(_ context.Context, o options, stdout, stderr io.Writer) error {
 	if err := vacant(o.config.OutDir); err != nil {
 		return err
 	}

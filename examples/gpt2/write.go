@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"time"
@@ -12,6 +13,19 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
+
+// writeFlags adds the flags of the command write.
+func (o *options) writeFlags(fs *program.FlagSet) {
+	o.modelFlags(fs, true)
+	fs.Group("text", "the text, and how it is drawn", func(fs *flag.FlagSet) {
+		fs.StringVar(&o.prompt, "prompt", "Once upon a time", "text to continue")
+		fs.IntVar(&o.tokens, "tokens", 200, "number of tokens to write")
+		o.blockFlag(fs)
+		o.weightsFlag(fs)
+		o.sampling.Flags(fs)
+		fs.Uint64Var(&o.config.Seed, "seed", o.config.Seed, "seed of every random choice")
+	})
+}
 
 // write prints the model's continuation, token by token as they are drawn, up to the end of a text, and its speed.
 func write(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, stdout, stderr io.Writer) error {

@@ -11,6 +11,7 @@ import (
 // Every flag has an effect or is refused by name, and so are meaningless numbers.
 func TestEveryFlag(t *testing.T) {
 	p := flagtest.Program{
+		Name: "graph",
 		Run: func(_ context.Context, args []string, stdout, stderr io.Writer) error {
 			return run(args, stdout, stderr)
 		},
@@ -50,5 +51,6 @@ func TestEveryFlag(t *testing.T) {
 	}
 	p.Check(t)
 	p.Refuse(t)
+	p.Help(t)
 	p.Unread(t)
 }

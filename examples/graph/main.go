@@ -38,19 +38,19 @@ func run(args []string, stdout, stderr io.Writer) error {
 	training := slices.DeleteFunc(train.Fields(&c.Training, &c.Run, nil, nil).Names(), func(name string) bool {
 		return slices.Contains([]string{"batch_size", "kernels", "memory_limit"}, name)
 	})
-	program.Group(fs, "The network", c.Flags, training...)
-	program.Group(fs, "Instead of the network's defaults", func(fs *flag.FlagSet) { base.PresetFlag(fs, &preset) })
-	program.Group(fs, "The output", func(fs *flag.FlagSet) {
+	fs.Group("network", "the network", c.Flags, training...)
+	fs.Group("network", "instead of the network's defaults", func(fs *flag.FlagSet) { base.PresetFlag(fs, &preset) })
+	fs.Group("output", "the output", func(fs *flag.FlagSet) {
 		fs.StringVar(&dot, "dot", "", `write a picture instead of the table: "all", or a scope such as "h.0"`)
 	})
-	if err := program.Parse(fs, args); err != nil {
+	fs.Often("preset n_layer n_head n_embd block_size vocab_size n_inner bias attention position norm block mlp " +
+		"activation " +
+		"head batch_size kernels dot")
+	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	if err := base.Preset(preset, &c); err != nil {
-		return err
-	}
-	c.VocabSize = cmp.Or(c.VocabSize, 65)  // that of Shakespeare
-	if err := fs.Parse(args); err != nil { // again, because flags override the preset
+	characters := func(c *gpt.Config) { c.VocabSize = cmp.Or(c.VocabSize, 65) } // of Shakespeare
+	if err := base.ApplyPreset(fs, preset, &c, characters); err != nil {
 		return err
 	}
 	g := graph.New(graph.Float32, c.Seed)

@@ -10,7 +10,8 @@ import (
 // Every flag has an effect or is refused by name, and so are meaningless numbers.
 func TestEveryFlag(t *testing.T) {
 	p := flagtest.Program{
-		Run: run,
+		Run:  run,
+		Name: "induction",
 		Args: func(dir string) []string {
 			return append(flagtest.Small(), "-vocab_size", "8", "-picture", filepath.Join(dir, "induction.png"))
 		},
@@ -29,6 +30,7 @@ func TestEveryFlag(t *testing.T) {
 	}
 	p.Check(t)
 	p.Refuse(t)
+	p.Help(t)
 	p.Unread(t)
 	p.Closed(t)
 }

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
@@ -28,8 +29,8 @@ func main() { program.Main("induction", run) }
 // options holds a network, its training, and a file. BlockSize is the length of a text.
 type options struct {
 	gpt.Config
-	picture string
-	resume  bool
+	picture, preset string
+	resume          bool
 }
 
 // defaults returns a network in which the heads form in about 400 steps. With a tied head they do not form in 2000,
@@ -44,18 +45,28 @@ func defaults() (o options) {
 // parse reads the flags over the settings in o.
 func parse(o options, args []string, stderr io.Writer) (options, error) {
 	fs := program.Flags("induction", stderr)
-	program.Group(fs, "The network and its training", o.Flags, "gradient_accumulation_steps", "optimizer",
+	fs.Group("training", "the network and its training", o.Flags, "gradient_accumulation_steps", "optimizer",
 		"muon_momentum", "muon_steps", "muon_scale", "precondition_frequency", "shampoo_beta", "max_precond_dim",
 		"eval_interval", "eval_iters", "log_interval", "ema", "patience", "carry", "router_bias_update_rate")
-	program.Group(fs, "The picture", func(fs *flag.FlagSet) {
+	fs.Group("picture", "the picture", func(fs *flag.FlagSet) {
+		base.PresetFlag(fs, &o.preset)
 		fs.StringVar(&o.picture, "picture", "induction.png", "file for the picture")
 		fs.BoolVar(&o.resume, "resume", false, "continue from the newest checkpoint in out_dir, with its settings")
 	})
 	fs.Lookup("out_dir").Usage = "directory for checkpoints, one a minute and at the end; empty means none"
-	if err := program.Parse(fs, args); err != nil {
+	fs.Often("preset n_layer n_head n_embd block_size vocab_size attention position norm mlp head batch_size " +
+		"max_iters " +
+		"learning_rate seed threads out_dir resume picture")
+	if err := fs.Parse(args); err != nil {
 		return o, err
 	}
-	if given := program.Given(fs); !given["lr_decay_iters"] && !o.resume {
+	if err := base.ApplyPreset(fs, o.preset, &o.Config, func(c *gpt.Config) {
+		d := defaults().Config
+		c.VocabSize, c.OutDir, c.MaxIters, c.GradientAccumulationSteps = d.VocabSize, d.OutDir, d.MaxIters, 1
+	}); err != nil {
+		return o, err
+	}
+	if given := fs.Given(); !given["lr_decay_iters"] && !o.resume {
 		o.LRDecayIters = max(o.MaxIters, o.WarmupIters+1)
 	}
 	if o.resume && o.OutDir == "" {

@@ -1,26 +1,59 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"text/tabwriter"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
-	"github.com/pedestrian-ml/pedestrian/gpt"
-	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 )
 
+// ablation is the command ablate with its flags.
+type ablation struct {
+	subject
+	parts string
+	mean  bool
+}
+
+// runAblate is the command ablate.
+func runAblate(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	var o ablation
+	fs := o.flags("ablate", stderr)
+	fs.Group("ablation", "the loss without a part", func(fs *flag.FlagSet) {
+		fs.StringVar(&o.parts, "parts", "heads", "the parts to leave out one by one: heads, attention or mlp, of "+
+			"every block")
+		fs.BoolVar(&o.mean, "mean", false, "replace a part by its mean over the text instead of 0")
+		o.pictureFlag(fs, "ablation.png")
+	})
+	o.dataFlags(fs, "validation")
+	fs.Old("ablate", "parts")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	err := cmp.Or(program.OneOf("-parts", o.parts, "heads", "attention", "mlp"),
+		program.Want(o.tokens > 0, "-data_tokens", o.tokens, "at least 1"))
+	if err != nil {
+		return err
+	}
+	return o.open(stdout, stderr, func(w io.Writer) error { return o.ablate(ctx, w, stderr) })
+}
+
+// place returns the pattern of the activations of -parts.
+func (o *ablation) place() string {
+	return map[string]string{"heads": "h.*.attn.heads", "attention": "h.*.attn", "mlp": "h.*.mlp"}[o.parts]
+}
+
 // ablate prints and draws the loss without each part.
-func ablate(
-	ctx context.Context, stdout, stderr io.Writer, o options,
-	cp *checkpoint.Checkpoint, m *gpt.Model, tok text.Tokenizer,
-) error {
-	source, err := open(ctx, o.data, cp, stderr)
+func (o *ablation) ablate(ctx context.Context, stdout, stderr io.Writer) error {
+	m, tok := o.m, o.tok
+	source, err := o.text(ctx, stderr)
 	if err != nil {
 		return err
 	}
@@ -33,7 +66,7 @@ func ablate(
 	if o.mean {
 		what, instead = "its mean", inspect.Mean
 	}
-	loss, without, err := inspect.Ablate(ctx, m, s, places()[o.ablate], instead)
+	loss, without, err := inspect.Ablate(ctx, m, s, o.place(), instead)
 	if err != nil {
 		return err
 	}
@@ -42,7 +75,7 @@ func ablate(
 		return err
 	}
 	blocks := (s.Len() - 1) / m.Config.BlockSize
-	fmt.Fprintf(stdout, "\nThe loss with %s in the place of each, over %s tokens of %s; "+
+	fmt.Fprintf(stdout, "The loss with %s in the place of each, over %s tokens of %s; "+
 		"without changes, %.4f nats, %.4f bits per byte\n\n", what,
 		program.Thousands(blocks*m.Config.BlockSize), source.Name, loss, text.BitsPerByte(loss, bytes))
 	t := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
@@ -61,12 +94,12 @@ func ablate(
 	return err
 }
 
-// open returns the text at path, or by default that of the run.
-func open(ctx context.Context, path string, cp *checkpoint.Checkpoint, stderr io.Writer) (corpus.Source, error) {
-	if path != "" {
-		return corpus.Open(ctx, path, stderr)
+// text returns the text of -data, or by default the text of the run.
+func (s *subject) text(ctx context.Context, stderr io.Writer) (corpus.Source, error) {
+	if s.data != "" {
+		return corpus.Open(ctx, s.data, stderr)
 	}
-	return corpus.Of(ctx, cp, stderr)
+	return corpus.Of(ctx, s.cp, stderr)
 }
 
 func part(a inspect.Ablation) string {

@@ -9,18 +9,28 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
-	"github.com/pedestrian-ml/pedestrian/gpt"
-	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
-	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
+// runCurvature is the command curvature.
+func runCurvature(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	var o subject
+	fs := o.flags("curvature", stderr)
+	o.dataFlags(fs, "training")
+	fs.Old("curvature", "")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	if err := program.Want(o.tokens > 0, "-data_tokens", o.tokens, "at least 1"); err != nil {
+		return err
+	}
+	return o.open(stdout, stderr, func(w io.Writer) error { return o.curvature(ctx, w, stderr) })
+}
+
 // curvature prints the largest eigenvalue of the Hessian of the training loss.
-func curvature(
-	ctx context.Context, stdout, stderr io.Writer, o options,
-	cp *checkpoint.Checkpoint, m *gpt.Model, tok text.Tokenizer,
-) error {
-	source, err := open(ctx, o.data, cp, stderr)
+func (o *subject) curvature(ctx context.Context, stdout, stderr io.Writer) error {
+	m, tok := o.m, o.tok
+	source, err := o.text(ctx, stderr)
 	if err != nil {
 		return err
 	}
@@ -42,7 +52,7 @@ func curvature(
 		return err
 	}
 	blocks := (s.Len() - 1) / m.Config.BlockSize
-	fmt.Fprintf(stdout, "\nThe Hessian of the loss over %s tokens of %s, by %s parameters\n\n",
+	fmt.Fprintf(stdout, "The Hessian of the loss over %s tokens of %s, by %s parameters\n\n",
 		program.Thousands(blocks*m.Config.BlockSize), source.Name, program.Thousands(c.Len()))
 	t := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "largest eigenvalue λ\t%.5g\n", e.Value)

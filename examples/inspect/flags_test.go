@@ -1,7 +1,9 @@
 package main
 
 import (
+	"maps"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/flagtest"
@@ -10,36 +12,40 @@ import (
 // Every flag has an effect or is refused by name, and so are meaningless numbers.
 func TestEveryFlag(t *testing.T) {
 	dir, data := saved(t, "causal")
-	p := flagtest.Program{
-		Run: run,
-		Args: func(out string) []string {
-			return []string{"-checkpoint", dir, "-prompt", "The wheel", "-page", filepath.Join(out, "x.html"),
-				"-ablate", "heads",
-				"-data", data, "-tokens", "25", "-picture", filepath.Join(out, "x.png")}
-		},
-		Values: map[string]string{
-			"checkpoint": t.TempDir(), "prompt": "Then", "page": filepath.Join(t.TempDir(), "y.html"), "ablate": "mlp",
-			"tokens":  "35",
-			"picture": filepath.Join(t.TempDir(), "y.png"), "corrupt": "Tha wheel", "right": "n", "wrong": "o",
-			"runs": dir, "serve": ":0",
-		},
-		Unseen: map[string]string{"data": "TestRun", "checkpoint": "TestRun"},
+	page, picture := filepath.Join(t.TempDir(), "y.html"), filepath.Join(t.TempDir(), "y.png")
+	values := map[string]string{
+		"model": filepath.Join(t.TempDir(), "model"), "prompt": "Then", "page": page, "picture": picture,
+		"data_tokens": "35", "parts": "mlp",
+		"corrupt": "Tha wheel", "right": "n", "wrong": "o", "serve": ":none",
+		"draws": "9", "width": "1", "groups": "1", "drop": "0.9", "epsilon": "0.9", "share": "0.9", "seed": "3",
 	}
-	p.Check(t)
-	p.Refuse(t)
-	p.Unread(t)
-	p.Closed(t)
-
-	p.Args = func(out string) []string {
-		return []string{
-			"-checkpoint", dir, "-prompt", "The wheel", "-page", filepath.Join(out, "x.html"), "-forms", "-picture",
-			filepath.Join(out, "x.png"),
+	for name, args := range map[string]string{
+		"look":      "-prompt Thewheel -page DIR/x.html",
+		"forms":     "-prompt Thewheel -picture DIR/x.png",
+		"ablate":    "-data TEXT -data_tokens 25 -picture DIR/x.png",
+		"patch":     "-prompt Thewheel -corrupt Thawheel -right n -wrong t -picture DIR/x.png",
+		"curvature": "-data TEXT -data_tokens 25",
+		"runs":      "-page DIR/x.html",
+	} {
+		values := maps.Clone(values)
+		if name == "patch" {
+			values["corrupt"], values["prompt"] = "Thiwheel", "Thowheel"
+		}
+		p := flagtest.Program{
+			Run: run, Name: "inspect " + name,
+			Args: func(out string) []string {
+				return strings.Fields("-model " + dir + " " + strings.NewReplacer("DIR", out, "TEXT",
+					data).Replace(args))
+			},
+			Values: values,
+			Unseen: map[string]string{"data": "TestRun"},
+		}
+		p.Check(t)
+		p.Refuse(t)
+		p.Unread(t)
+		p.Help(t)
+		if name == "look" || name == "ablate" {
+			p.Closed(t)
 		}
 	}
-	p.Values = flagtest.With(p.Values, map[string]string{
-		"draws": "9", "width": "1", "groups": "1", "drop": "0.9", "epsilon": "0.9", "share": "0.9", "seed": "3",
-	})
-	p.Unseen["forms"], p.Unseen["curvature"] = "it is given", "the text is another's"
-	p.Check(t)
-	p.Refuse(t)
 }

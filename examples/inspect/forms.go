@@ -1,19 +1,53 @@
 package main
 
 import (
+	"context"
+	"flag"
 	"fmt"
 	"io"
 	"math"
 	"text/tabwriter"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
 	"github.com/pedestrian-ml/pedestrian/gpt/structured"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
 
+// forms is the command forms with its flags.
+type forms struct {
+	subject
+	settings structured.Settings
+	given    map[string]bool // names of flags
+}
+
+// runForms is the command forms.
+func runForms(_ context.Context, args []string, stdout, stderr io.Writer) error {
+	var o forms
+	fs := o.flags("forms", stderr)
+	fs.Group("forms", "the heads on the text beside the forms of Conti's chapter 3", func(fs *flag.FlagSet) {
+		o.promptFlag(fs)
+		o.pictureFlag(fs, "attention.png")
+		fs.IntVar(&o.settings.Width, "width", 3,
+			"half-width of the bands of Σ2, and rows of a group of Σ3; by default fewer for a short prompt")
+		fs.IntVar(&o.settings.Tokens, "groups", 2, "groups in a matrix of Σ3; by default fewer for a very short prompt")
+		fs.Float64Var(&o.settings.Drop, "drop", 0.3, "probability that an entry of a band is dropped")
+		fs.Float64Var(&o.settings.Epsilon, "epsilon", 0.05, "largest error that is added to a draw")
+		fs.Float64Var(&o.settings.Share, "share", 0.1, "probability that an entry has an error")
+		fs.IntVar(&o.settings.Draws, "draws", 30, "draws from each set")
+		fs.Uint64Var(&o.settings.Seed, "seed", 1337, "of the draws")
+	})
+	fs.Old("forms", "")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	o.given = fs.Given()
+	return o.open(stdout, stderr, o.compare)
+}
+
 // shaped returns the settings for n tokens: for a small n, groups and rows without a flag are fewer.
-func (o options) shaped(n int) structured.Settings {
+func (o forms) shaped(n int) structured.Settings {
 	s := o.settings
 	if !o.given["groups"] {
 		s.Tokens = min(s.Tokens, n)
@@ -28,16 +62,27 @@ func (o options) shaped(n int) structured.Settings {
 }
 
 // compare draws the heads, and prints their distances from the prescribed forms.
-func compare(w io.Writer, o options, tokens []string, layers []page.Layer) error {
+func (o *forms) compare(w io.Writer) error {
+	ids, err := o.ids()
+	if err != nil {
+		return err
+	}
+	layers, err := base.Weights(o.m, ids)
+	if err != nil {
+		return err
+	}
+	var tokens []string
+	for _, id := range ids {
+		tokens = append(tokens, shown(o.tok, id))
+	}
 	s := o.shaped(len(tokens))
 	if err := s.Validate(len(tokens)); err != nil {
 		return errors.Wrapf(err, "a prompt of %d tokens", len(tokens))
 	}
-	err := file.Replace(o.picture, func(w io.Writer) error { return paint(w, tokens, layers) })
+	err = file.Replace(o.picture, func(w io.Writer) error { return paint(w, tokens, layers) })
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(w)
 	if err := distances(w, layers, s); err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func formed(t *testing.T, prompt string, more ...string) (out, picture string, e
 	picture = filepath.Join(t.TempDir(), "x.png")
 	var b bytes.Buffer
 	err = run(t.Context(), append([]string{"-checkpoint", dir, "-prompt", prompt, "-forms", "-draws", "3",
-		"-page", picture + ".html", "-picture", picture}, more...), &b, io.Discard)
+		"-picture", picture}, more...), &b, io.Discard)
 	return b.String(), picture, err
 }
 
@@ -67,7 +67,7 @@ func TestShortPrompts(t *testing.T) {
 		{32, "", 3, 2}, {6, "", 3, 2}, {5, "", 2, 2}, {3, "", 1, 2}, {1, "", 1, 1}, {5, "width", 3, 1},
 		{2, "width", 3, 0}, {5, "groups", 2, 2},
 	} {
-		o := options{
+		o := forms{
 			settings: structured.Settings{Width: 3, Tokens: 2, Draws: 1}, given: map[string]bool{tc.given: true},
 		}
 		s := o.shaped(tc.n)
@@ -89,7 +89,7 @@ func TestShortPrompts(t *testing.T) {
 		}
 	}
 	dir, _ := saved(t, "linear")
-	err := run(t.Context(), []string{"-checkpoint", dir, "-prompt", "The", "-forms"}, io.Discard, io.Discard)
+	err := run(t.Context(), []string{"forms", "-model", dir, "-prompt", "The"}, io.Discard, io.Discard)
 	if err == nil || !strings.Contains(
 		err.Error(), `attention "linear" in a block "pre" has no weights (1, 3, 10, 10)`,
 	) {

@@ -1,7 +1,8 @@
 package main
 
 import (
-	"cmp"
+	"context"
+	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -11,7 +12,6 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
-	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -20,14 +20,44 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// look prints the logit lens, the heads' scores and the states of recurrences on a text, and writes a page of them.
-func look(w io.Writer, o options, title string, m *gpt.Model, tok text.Tokenizer) error {
-	ids, err := base.Prompt(tok, o.prompt)
-	if err != nil {
+// runLook is the command look.
+func runLook(_ context.Context, args []string, stdout, stderr io.Writer) error {
+	var o looking
+	fs := o.flags("look", stderr)
+	fs.Group("text", "the text", func(fs *flag.FlagSet) {
+		o.promptFlag(fs)
+		fs.StringVar(&o.page, "page", "inside.html", "file for the page")
+	})
+	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	if n := len(ids); n > m.Config.BlockSize {
-		return errors.Errorf("-prompt: got %d tokens, want at most block_size, %d", n, m.Config.BlockSize)
+	return o.open(stdout, stderr, o.print)
+}
+
+// looking is the command look with its flags.
+type looking struct {
+	subject
+	page string
+}
+
+// ids returns the tokens of the prompt.
+func (s *subject) ids() ([]int, error) {
+	ids, err := base.Prompt(s.tok, s.prompt)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(ids); n > s.m.Config.BlockSize {
+		return nil, errors.Errorf("-prompt: got %d tokens, want at most block_size, %d", n, s.m.Config.BlockSize)
+	}
+	return ids, nil
+}
+
+// print prints the logit lens, the heads' scores and the states of recurrences on a text, and writes a page of them.
+func (o *looking) print(w io.Writer) error {
+	m, tok := o.m, o.tok
+	ids, err := o.ids()
+	if err != nil {
+		return err
 	}
 	lens, err := inspect.LogitLens(m, ids)
 	if err != nil {
@@ -37,9 +67,7 @@ func look(w io.Writer, o options, title string, m *gpt.Model, tok text.Tokenizer
 		return err
 	}
 	layers, err := base.Weights(m, ids)
-	if err != nil && o.forms {
-		return err
-	} else if err != nil {
+	if err != nil {
 		fmt.Fprintf(w, "\nattention %q has no weights to score\n", m.Config.Attention)
 	} else if err := heads(w, layers, ids); err != nil {
 		return err
@@ -51,7 +79,7 @@ func look(w io.Writer, o options, title string, m *gpt.Model, tok text.Tokenizer
 	if err != nil {
 		return err
 	}
-	p, err := inside(title, m, tok, ids, lens)
+	p, err := inside(title(o.dir, o.cp), m, tok, ids, lens)
 	if err != nil {
 		return err
 	}
@@ -65,14 +93,10 @@ func look(w io.Writer, o options, title string, m *gpt.Model, tok text.Tokenizer
 	if p.Sum, err = sum(m, tok, ids, lens); err != nil {
 		fmt.Fprintf(w, "\nthe sum of a logit is not in the page: %v\n", err)
 	}
-	path := cmp.Or(o.page, "inside.html")
-	if err = file.Replace(path, p.Write); err == nil {
-		_, err = fmt.Fprintf(w, "\nsaved %s, a page for a browser\n", path)
+	if err = file.Replace(o.page, p.Write); err == nil {
+		_, err = fmt.Fprintf(w, "\nsaved %s, a page for a browser\n", o.page)
 	}
-	if err != nil || !o.forms {
-		return err
-	}
-	return compare(w, o, p.Tokens, layers)
+	return err
 }
 
 // most is the largest number of attention weights in a page; they take about 20 MB.

@@ -78,20 +78,19 @@ func TestRun(t *testing.T) {
 		args, want []string
 		lines      int // of parts
 	}{
-		{[]string{"-prompt", "The wheel"}, []string{"token  h.0", "\n\"w\"", "\nh.0.0  ", "\nh.1.2  "}, 0},
-		{[]string{"-prompt", "T"}, []string{"\n\"T\"", "–"}, 0},
+		{[]string{"look", "-prompt", "The wheel"}, []string{"token  h.0", "\n\"w\"", "\nh.0.0  ", "\nh.1.2  "}, 0},
+		{[]string{"look", "-prompt", "T"}, []string{"\n\"T\"", "–"}, 0},
 		{
-			[]string{"-ablate", "heads", "-tokens", "25"},
+			[]string{"ablate", "-data_tokens", "25"},
 			[]string{"with 0 in", "over 20 tokens", " bits per byte\n", "more     bits/byte\n", "h.1.attn.heads 2  "},
 			6,
 		},
 		{[]string{"-ablate", "attention", "-mean"}, []string{"with its mean in", "h.1.attn  "}, 2},
 		{
-			[]string{"-ablate", "mlp", "-prompt", "The"},
-			[]string{"over 70 tokens", "h.0.mlp  ", "The loss of the text: ", "\nh.0.0  "}, 2,
+			[]string{"ablate", "-parts", "mlp"}, []string{"over 70 tokens", "h.0.mlp  "}, 2,
 		},
 	} {
-		args := append([]string{"-checkpoint", dir}, tc.args...)
+		args := append(slices.Clone(tc.args), "-checkpoint", dir)
 		if slices.Contains(args, "-prompt") {
 			args = append(args, "-page", html)
 		}
@@ -132,7 +131,8 @@ func TestPatch(t *testing.T) {
 	err := run(
 		t.Context(),
 		[]string{
-			"-checkpoint", dir, "-prompt", "The", "-corrupt", "Tie", "-right", "n", "-wrong", "t", "-picture", picture,
+			"patch", "-model", dir, "-prompt", "The", "-corrupt", "Tie", "-right", "n", "-wrong", "t", "-picture",
+			picture,
 		},
 		&out, io.Discard,
 	)
@@ -170,7 +170,7 @@ func TestStates(t *testing.T) {
 		html := filepath.Join(t.TempDir(), "x.html")
 		var out bytes.Buffer
 		if err := run(
-			t.Context(), []string{"-checkpoint", dir, "-page", html, "-prompt", "The"}, &out, io.Discard,
+			t.Context(), []string{"look", "-model", dir, "-page", html, "-prompt", "The"}, &out, io.Discard,
 		); err != nil {
 			t.Fatalf("%s: %v", attention, err)
 		}
@@ -194,7 +194,7 @@ func TestNoWeights(t *testing.T) {
 	dir, _ := saved(t, "linear")
 	var out bytes.Buffer
 	html := filepath.Join(t.TempDir(), "x.html")
-	err := run(t.Context(), []string{"-checkpoint", dir, "-page", html, "-prompt", "The"}, &out, io.Discard)
+	err := run(t.Context(), []string{"look", "-model", dir, "-page", html, "-prompt", "The"}, &out, io.Discard)
 	if err != nil || !strings.HasPrefix(out.String(), "The likeliest") ||
 		!strings.Contains(out.String(), `attention "linear" has no weights`) {
 		t.Errorf("%v\n%s", err, &out)
@@ -204,7 +204,7 @@ func TestNoWeights(t *testing.T) {
 	}
 	dir, _ = saved(t, "longformer") // of which every token is two keys
 	out.Reset()
-	err = run(t.Context(), []string{"-checkpoint", dir, "-page", html, "-prompt", "The"}, &out, io.Discard)
+	err = run(t.Context(), []string{"look", "-model", dir, "-page", html, "-prompt", "The"}, &out, io.Discard)
 	if err != nil || !strings.Contains(out.String(), "\nh.1.2  ") {
 		t.Errorf("%v\n%s", err, &out)
 	}
@@ -302,7 +302,7 @@ func TestRuns(t *testing.T) {
 		defer m.Close()
 	}
 	var out bytes.Buffer
-	if err := run(t.Context(), []string{"-runs", "a,b"}, &out, io.Discard); err != nil ||
+	if err := run(t.Context(), []string{"runs", "-model", "a,b"}, &out, io.Discard); err != nil ||
 		!strings.Contains(out.String(), "saved runs.html") {
 		t.Errorf("%v\n%s", err, &out)
 	}
@@ -347,7 +347,7 @@ func TestCurvature(t *testing.T) {
 	}
 	var out bytes.Buffer
 	if err := run(
-		t.Context(), []string{"-checkpoint", dir, "-curvature", "-data", data, "-tokens", "38"}, &out, io.Discard,
+		t.Context(), []string{"curvature", "-model", dir, "-data", data, "-data_tokens", "38"}, &out, io.Discard,
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -371,40 +371,42 @@ func TestCurvature(t *testing.T) {
 func TestRefused(t *testing.T) {
 	dir, data := saved(t, "causal")
 	for want, args := range map[string][]string{
-		"nothing to do: want":                    {},
-		"ablate: got head, want":                 {"-ablate", "head"},
-		"tokens: got 0":                          {"-ablate", "mlp", "-tokens", "0"},
-		"-mean: read only by -ablate":            {"-curvature", "-mean"},
-		"-data: read only by -ablate and":        {"-prompt", "T", "-data", data},
-		"want no -prompt, -ablate or -curvature": {"-runs", dir, "-curvature"},
-		"without -ablate, -curvature and -page": {
-			"-prompt", "The", "-corrupt", "Tha", "-right", "n", "-wrong", "t", "-curvature",
-		},
-		"-corrupt, -right and -wrong: give": {"-prompt", "The", "-corrupt", "Tha", "-right", "n"},
-		"-right: got 2 tokens, want one": {
-			"-prompt", "The", "-corrupt", "Tha", "-right", "no", "-wrong", "t",
-		},
-		"a corrupt one of 2":                       {"-prompt", "The", "-corrupt", "Th", "-right", "n", "-wrong", "t"},
-		"-serve: read only by -runs":               {"-prompt", "T", "-serve", ":0"},
-		"-draws: read only by -forms":              {"-prompt", "T", "-draws", "3"},
-		"-forms: give -prompt, without":            {"-prompt", "T", "-ablate", "mlp", "-forms"},
-		"-runs: it shows the measurements of runs": {"-prompt", "T", "-runs", dir},
-		"runs: got 5, want at most 4":              {"-runs", "a,b,c,d,e"},
-		"none: no run, want a directory":           {"-runs", "none"},
-		"-page: read only by -prompt or":           {"-ablate", "mlp", "-page", "x.html"},
-		"got 17 tokens, want at most":              {"-prompt", "The wheel goes ro"},
-		"'ü'":                                      {"-prompt", "ü"},
-		"split: got 9 tokens, want at least 11":    {"-ablate", "mlp", "-tokens", "8", "-data", data},
-		"no checkpoint":                            {"-prompt", "T", "-checkpoint", t.TempDir()},
+		"-prompt: empty": {"look"},
+		`-parts: got "head", want heads, attention or mlp; did you mean heads?`: {"ablate", "-parts", "head"},
+		"-data_tokens: got 0":                        {"ablate", "-tokens", "0"},
+		"flag -mean: not of inspect curvature":       {"-curvature", "-mean"},
+		"./examples/inspect ablate has it":           {"look", "-mean"},
+		"flag -data: not of inspect look":            {"-prompt", "T", "-data", data},
+		"-prompt, -corrupt, -right and -wrong: give": {"-prompt", "The", "-corrupt", "Tha", "-right", "n"},
+		"-right: got 2 tokens, want one": strings.Fields("patch -prompt The -corrupt Tha -right no " +
+			"-wrong t"),
+		"a corrupt one of 2": strings.Fields("patch -prompt The -corrupt Th -right n " +
+			"-wrong t"),
+		"flag -serve: not of inspect look":                {"look", "-prompt", "T", "-serve", ":0"},
+		"flag -draws: not of inspect look":                {"look", "-prompt", "T", "-draws", "3"},
+		"got 17 tokens, want at most":                     {"look", "-prompt", "The wheel goes ro"},
+		"'ü'":                                             {"look", "-prompt", "ü"},
+		"split: got 9 tokens, want at least 11":           {"ablate", "-data_tokens", "8", "-data", data},
+		`"abalte": not a command of inspect, want look, `: {"abalte"},
+		"patch, curvature or runs; did you mean ablate?":  {"abalte"},
 	} {
-		err := run(t.Context(), append([]string{"-checkpoint", dir}, args...), io.Discard, io.Discard)
+		err := run(t.Context(), append(slices.Clone(args), "-model", dir), io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: got the error %v, want %q in it", args, err, want)
+		}
+	}
+	for want, args := range map[string][]string{
+		"-model: got 5 directories, want at most 4": {"runs", "-model", "a,b,c,d,e"},
+		"none: no run, want a directory":            {"-runs", "none"},
+		"no checkpoint":                             {"-prompt", "T", "-checkpoint", t.TempDir()},
+	} {
+		if err := run(t.Context(), args, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: got the error %v, want %q in it", args, err, want)
 		}
 	}
 	var said bytes.Buffer
 	if err := run(t.Context(), []string{"-help"}, io.Discard, &said); err != flag.ErrHelp ||
-		!strings.Contains(said.String(), "\n\nThe loss without a part:\n  -ablate") {
+		!strings.Contains(said.String(), "\n  ablate     the loss without") {
 		t.Errorf("-help: %v\n%s", err, &said)
 	}
 }

@@ -1,13 +1,14 @@
 package main
 
 import (
+	"context"
+	"flag"
 	"fmt"
 	"io"
 	"text/tabwriter"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
-	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
@@ -15,9 +16,36 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
+// patching is the command patch with its flags.
+type patching struct {
+	subject
+	corrupt, right, wrong string
+}
+
+// runPatch is the command patch.
+func runPatch(_ context.Context, args []string, stdout, stderr io.Writer) error {
+	var o patching
+	fs := o.flags("patch", stderr)
+	fs.Group("answer", "the texts and their answers", func(fs *flag.FlagSet) {
+		o.promptFlag(fs)
+		fs.StringVar(&o.corrupt, "corrupt", "", "text with the same number of tokens as -prompt and another answer")
+		fs.StringVar(&o.right, "right", "", "token that answers the prompt")
+		fs.StringVar(&o.wrong, "wrong", "", "another token, whose logit is subtracted from the logit of the right one")
+		o.pictureFlag(fs, "patching.png")
+	})
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	if o.prompt == "" || o.corrupt == "" || o.right == "" || o.wrong == "" {
+		return errors.New("-prompt, -corrupt, -right and -wrong: give all four")
+	}
+	return o.open(stdout, stderr, o.patch)
+}
+
 // patch prints and draws where the answer to the prompt comes from: the fraction that is restored when an activation
-// of the corrupt text is replaced by that of the prompt.
-func patch(w io.Writer, o options, m *gpt.Model, tok text.Tokenizer) error {
+// of the corrupt text is replaced by the activation of the prompt.
+func (o *patching) patch(w io.Writer) error {
+	m, tok := o.m, o.tok
 	q, err := question(o, tok)
 	if err != nil {
 		return err
@@ -54,19 +82,15 @@ func patch(w io.Writer, o options, m *gpt.Model, tok text.Tokenizer) error {
 	}
 	fmt.Fprintf(w, "\nby one backward pass, to first order, the same with a correlation of %.3f\n",
 		stat.Correlation(exact, first, nil))
-	picture := o.picture
-	if picture == "" {
-		picture = "patching.png"
-	}
-	err = file.Replace(picture, func(w io.Writer) error { return back(e, tokens(tok, q.Clean)).sheet().Encode(w) })
+	err = file.Replace(o.picture, func(w io.Writer) error { return back(e, tokens(tok, q.Clean)).sheet().Encode(w) })
 	if err == nil {
-		_, err = fmt.Fprintf(w, "\nsaved %s\n", picture)
+		_, err = fmt.Fprintf(w, "\nsaved %s\n", o.picture)
 	}
 	return err
 }
 
 // question returns the question that the flags describe.
-func question(o options, tok text.Tokenizer) (q inspect.Question, err error) {
+func question(o *patching, tok text.Tokenizer) (q inspect.Question, err error) {
 	one := func(flag, token string) int {
 		ids, failed := tok.Encode(token)
 		if failed == nil && len(ids) != 1 {

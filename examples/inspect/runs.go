@@ -1,8 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"strings"
@@ -10,28 +10,39 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/live"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
+	"github.com/pkg/errors"
 )
 
-// runs writes the page of some runs, or shows them as they continue.
-func runs(ctx context.Context, o options, stdout io.Writer) error {
-	dirs := strings.Split(o.runs, ",")
-	err := program.Want(len(dirs) <= live.Most, "runs", len(dirs), fmt.Sprintf("at most %d", live.Most))
-	if err != nil {
+// runRuns is the command runs: it writes a page of some runs, or shows them as they continue.
+func runRuns(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	fs := program.Flags("inspect runs", stderr)
+	var list, page, serve string
+	fs.Group("runs", "the measurements of runs", func(fs *flag.FlagSet) {
+		fs.StringVar(&list, "model", "out", "directories of runs, separated by commas")
+		fs.StringVar(&page, "page", "runs.html", "file for the page")
+		fs.StringVar(&serve, "serve", "",
+			"show the runs as they continue, at an address such as :8080, instead of writing a page")
+	})
+	fs.Old("runs", "model")
+	if err := fs.Parse(args); err != nil {
 		return err
+	}
+	dirs := strings.Split(list, ",")
+	if len(dirs) > live.Most {
+		return errors.Errorf("-model: got %d directories, want at most %d", len(dirs), live.Most)
 	}
 	p, err := live.Finished(dirs...)
 	if err != nil {
 		return err
 	}
-	if o.serve == "" {
-		path := cmp.Or(o.page, "runs.html")
-		if err := file.Replace(path, p.Write); err != nil {
+	if serve == "" {
+		if err := file.Replace(page, p.Write); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(stdout, "saved %s, a page for a browser\n", path)
+		_, err := fmt.Fprintf(stdout, "saved %s, a page for a browser\n", page)
 		return err
 	}
-	s, err := live.Listen(o.serve, dirs...)
+	s, err := live.Listen(serve, dirs...)
 	if err != nil {
 		return err
 	}

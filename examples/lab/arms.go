@@ -9,6 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/internal/spelling"
 	"github.com/pkg/errors"
 )
 
@@ -107,8 +108,12 @@ func (o *options) ofParts() (names []string, err error) {
 	chosen := words(o.parts)
 	for _, w := range chosen {
 		if w != "all" && !slices.ContainsFunc(variants(), func(v string) bool { return matches(v, []string{w}) }) {
-			return nil, errors.Errorf("parts: got %q, want all, a part or a variant: %s", w,
-				strings.Join(variants(), ", "))
+			names := []string{"all"}
+			for _, p := range allParts() {
+				names = append(append(names, p.name), p.names...)
+			}
+			return nil, errors.Errorf("-parts: got %q, want all, a part or a variant: %s%s", w,
+				strings.Join(variants(), ", "), spelling.Hint(w, names))
 		}
 	}
 	for _, p := range allParts() {

@@ -8,8 +8,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
-	"github.com/pedestrian-ml/pedestrian/internal/spelling"
 	"github.com/pkg/errors"
 )
 
@@ -17,7 +17,7 @@ import (
 const maxStudy = 1 << 20
 
 // readStudy reads the file of -study, an object of flags by name. Flags on the command line override it.
-func (o *options) readStudy(fs *flag.FlagSet) error {
+func (o *options) readStudy(fs *program.FlagSet) error {
 	data, err := file.ReadText(o.file, maxStudy)
 	if err != nil {
 		return err
@@ -26,13 +26,11 @@ func (o *options) readStudy(fs *flag.FlagSet) error {
 	if err != nil {
 		return err
 	}
-	var names []string
-	fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
 	flags := map[string][]string{}
 	for name, value := range values {
 		f := fs.Lookup(name)
 		if f == nil || name == "study" {
-			return errors.Errorf("%s: no such flag%s", name, spelling.Hint(name, names))
+			return errors.Errorf("%s: no such flag%s", name, fs.Suggestion(name))
 		}
 		if flags[name], err = texts(value, f); err != nil {
 			return errors.WithMessage(err, name)
@@ -45,6 +43,30 @@ func (o *options) readStudy(fs *flag.FlagSet) error {
 		o.given[name] = true
 	}
 	return nil
+}
+
+// studied returns the arguments with the command that the file of -study needs, if they name none.
+func studied(args []string) []string {
+	if len(args) == 0 || !strings.HasPrefix(args[0], "-") {
+		return args
+	}
+	for i, a := range args {
+		name, path, _ := strings.Cut(strings.TrimLeft(a, "-"), "=")
+		if name != "study" {
+			continue
+		}
+		if path == "" && i+1 < len(args) {
+			path = args[i+1]
+		}
+		data, _ := file.ReadText(path, maxStudy) // the command reports an error
+		values, _ := object(data)
+		for key, command := range map[string]string{"tasks": "tasks", "scale": "scale", "widths": "transfer"} {
+			if _, ok := values[key]; ok {
+				return append([]string{command}, args...)
+			}
+		}
+	}
+	return args
 }
 
 // object reads a JSON object whose keys are all different, with nothing behind it.

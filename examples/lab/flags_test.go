@@ -20,20 +20,21 @@ func TestEveryFlag(t *testing.T) {
 	put(t, file, `{"seeds": 3}`)
 	const mixture = "of mlp moe, which has no activation of the arm; tried with tinyshakespeare"
 	p := flagtest.Program{
-		Run: untimed,
+		Run: untimed, Name: "lab compare",
 		Args: func(dir string) []string {
-			return append(flagtest.Small(), "-quick", "-data", data, "-arms", "activation=relu", "-dir", dir)
+			return append(flagtest.Small(), "-quick", "-data", data, "-arms", "activation=relu", "-out_dir", dir)
 		},
 		Values: flagtest.With(flagtest.Network(), map[string]string{
-			"arms": "norm=rmsnorm", "parts": "rope", "cross": "true with -arms norm=rmsnorm", "data": other,
+			"arms": "norm=rmsnorm", "preset": "modern with -batch_size 3", "parts": "rope", "cross": "true with " +
+				"-arms norm=rmsnorm", "data": other,
 			"seeds":     "3",
-			"tokenizer": "words", "tasks": "parity", "until": "told", "max_seeds": "5 with -until told",
+			"tokenizer": "words", "until": "told", "max_seeds": "5 with -until told",
 			"looks":    "3 with -until told -looks 3,4",
 			"boundary": "obrien-fleming with -until told", "budget": "steps=3", "tune": "learning_rate=0.1,0.2",
 			"tuning_seeds": "2 with -tune learning_rate=0.1,0.2", "target": "100", "matters": "0.5",
 			"measures": "memory",
 			"contexts": "4 with -measures cost", "name": "another", "study": file, "json": "true", "part": "2/2",
-			"min_lr": "0.19", "max_iters": "9", "lr_decay_iters": "3", "published": "mad.csv",
+			"min_lr": "0.19", "max_iters": "9", "lr_decay_iters": "3",
 		}),
 		Unseen: map[string]string{
 			"num_experts":             mixture,
@@ -44,11 +45,6 @@ func TestEveryFlag(t *testing.T) {
 			"scoring_func":            mixture,
 			"router_aux_loss_coef":    mixture,
 			"swiglu_limit":            mixture,
-			"dir":                     "the directory in which the test looks",
-			"scale":                   "TestScale, without -arms",
-			"scale_iters":             "TestScale, without -arms",
-			"widths":                  "TestTransfer, without -arms",
-			"rates":                   "TestTransfer, without -arms",
 			"report":                  "of a directory with results",
 			"jobs":                    "the same bits",
 			"tensorboard":             "another directory",
@@ -56,6 +52,7 @@ func TestEveryFlag(t *testing.T) {
 			"threads":                 "the same bits",
 			"kernels":                 "the same but for rounding",
 			"recompute":               "the same bits",
+			"out_dir":                 "the directory in which the test looks",
 			"memory_limit":            "a limit that the run stays below",
 			"shard_optimizer":         "of several ranks",
 		},
@@ -64,6 +61,10 @@ func TestEveryFlag(t *testing.T) {
 	p.Refuse(t)
 	p.Unread(t)
 	p.Closed(t)
+	p.Help(t)
+	for _, name := range []string{"tasks", "scale", "transfer"} {
+		flagtest.Program{Run: run, Name: "lab " + name}.Help(t)
+	}
 }
 
 // untimed is run without the times that differ from run to run, in its output and its files.
@@ -75,7 +76,7 @@ func untimed(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	)
 	_, failed := io.WriteString(stdout, time.ReplaceAllString(out.String(), ""))
 	for i, a := range args {
-		if a == "-dir" {
+		if a == "-out_dir" {
 			for _, name := range []string{"report.md", "timings.jsonl", "results.csv", "page.html", "results"} {
 				if err := os.RemoveAll(filepath.Join(args[i+1], name)); err != nil {
 					return err

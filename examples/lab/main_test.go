@@ -46,7 +46,7 @@ func verses(t *testing.T) string {
 // quick returns the arguments of the shortest study.
 func quick(t *testing.T, more ...string) []string {
 	t.Helper()
-	return append([]string{"-quick", "-data", verses(t), "-dir", t.TempDir()}, more...)
+	return append([]string{"-quick", "-data", verses(t), "-out_dir", t.TempDir()}, more...)
 }
 
 // printed runs the program and returns its output and messages.
@@ -205,7 +205,7 @@ func TestReportCanBeCited(t *testing.T) {
 // measures have values, also those that need time.
 func TestParts(t *testing.T) {
 	args := quick(t, "-parts", "all")
-	o, err := parse(args, io.Discard)
+	o, err := asked(t, args)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +280,7 @@ func TestVerified(t *testing.T) {
 
 // -cross combines the variants of different parts, each once.
 func TestCross(t *testing.T) {
-	o, err := parse(quick(t, "-arms", "norm=rmsnorm; attention=linear; norm=dyt", "-cross"), io.Discard)
+	o, err := asked(t, quick(t, "-arms", "norm=rmsnorm; attention=linear; norm=dyt", "-cross"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,7 +325,8 @@ func TestTable(t *testing.T) {
 // A study in a file is the study of the same flags, which override it.
 func TestStudyFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "study.json")
-	put(t, file, `{"arms": ["norm=rmsnorm", "activation=relu"], "seeds": 3, "cross": true, "tune": ["learning_rate=1e-3,1e-2"],
+	put(t, file, `{"arms": ["norm=rmsnorm", "activation=relu"], "seeds": 3, "cross": true, "tune": `+
+		`["learning_rate=1e-3,1e-2"],
 		"measures": ["memory"], "budget": "steps=3", "matters": 0.02, "n_layer": 1}`)
 	flags := []string{"-arms", "norm=rmsnorm", "-arms", "activation=relu", "-cross", "-tune", "learning_rate=1e-3,1e-2",
 		"-measures", "memory", "-budget", "steps=3", "-matters", "0.02", "-n_layer", "1"}
@@ -354,9 +355,9 @@ func TestRefused(t *testing.T) {
 		{"-arms n_layer=2", "n_layer=2|the same configuration"},
 		{"-arms attention=linformer", "attention=linformer|causal"},
 		{"-parts perceptron", `parts|"perceptron"|attention=causal`},
-		{"-scale 8", `-scale|"8"`}, {"-scale 8x1x2,16x1", `-scale|"8x1x2"`},
-		{"-scale 8x1,16x1 -scale_iters 2", "-scale|got 2"},
-		{"-scale 8x1 -arms norm=rmsnorm", "-arms|-scale"}, {"-scale_iters 3", "-scale_iters|-scale"},
+		{"-scale 8", `-sizes|"8"`}, {"-scale 8x1,16x1x2", `-sizes: element 2|"16x1x2"`},
+		{"-scale 8x1,16x1 -scale_iters 2", "-sizes|got 2"},
+		{"-scale 8x1 -arms norm=rmsnorm", "-arms: not of lab scale; ./examples/lab compare has it"},
 		{"-scale 8x1 -scale_iters x", `scale_iters|"x"`},
 		{"-seeds 0", "seeds|got 0"}, {"-until never", `-until|"never"`}, {"-until told -seeds 3", "-seeds|-max_seeds"},
 		{"-max_seeds 3", "-max_seeds|-until"},
@@ -379,15 +380,16 @@ func TestRefused(t *testing.T) {
 		{"-tuning_seeds 0", "tuning_seeds|got 0"}, {"-target x", "target"}, {"-matters 0", "matters|got 0"},
 		{"-measures speed", `-measures|"speed"|verified`}, {"-contexts 4", "-contexts|-measures"},
 		{"-contexts 4,many -measures cost", `contexts|"many"`},
-		{"-tokenizer letters", `-tokenizer|"letters"`}, {"-data no/such/file", "-data|no/such/file"}, {"-dir=", "dir"},
+		{"-tokenizer letters", `-tokenizer|"letters"`}, {"-data no/such/file", "-data|no/such/file"}, {"-dir=",
+			"out_dir"},
 		{"-name=", "name"},
 		{"-jobs 0", "jobs|got 0"}, {"-part 3/2", `-part|"3/2"`}, {"-part 0/2", `-part|"0/2"`}, {"-part x", `-part|"x"`},
 		{"-report", "report|no result"}, {"-max_iters 0", "max_iters|got 0"}, {"argument", "argument"},
 		{"-block_size 4000", "block_size 4000"},
 		{"-window 3", "-window|no arm has an attention that reads it"},
-		{"-dropout 2", "dropout"}, {"-out_dir x", "-out_dir"},
+		{"-dropout 2", "dropout"},
 		{"-study no/such/file", "-study|no/such/file"},
-		{"-study " + file(`{"seedss": 3}`), "-study|seedss|did you mean seeds?"},
+		{"-study " + file(`{"seedss": 3}`), "-study|seedss|did you mean -seeds?"},
 		{"-study " + file(`{"study": "x"}`), "study|no such flag"},
 		{"-study " + file(`{"seeds": 3, "seeds": 4}`), "seeds|twice"},
 		{"-study " + file(`{"seeds": {}}`), "seeds|map[]"}, {"-study " + file(`{"seeds": "x"}`), `seeds|"x"`},
@@ -395,6 +397,17 @@ func TestRefused(t *testing.T) {
 		{"-study " + file(`{"seeds": 3} {}`), "more than one"},
 		{"-study " + file(`{"seeds": 3`), "EOF"}, {"-study " + file(`{"tune": [3]}`), "-tune"},
 	})
+}
+
+// asked returns the options of the command that the flags choose.
+func asked(t *testing.T, args []string) (*options, error) {
+	t.Helper()
+	for name, command := range map[string]string{"-tasks": "tasks", "-scale": "scale", "-widths": "transfer"} {
+		if slices.Contains(args, name) {
+			return parse(command, args, io.Discard)
+		}
+	}
+	return parse("compare", args, io.Discard)
 }
 
 // refusal is the arguments of a study that is refused, and the words of its error, with | between them.
@@ -434,20 +447,17 @@ func (c *cancelled) Write(p []byte) (int, error) {
 	return c.Buffer.Write(p)
 }
 
-// -help lists the program's flags under their headings, and none that it does not read.
+// -help lists the commands, and -help of a command no flag that it does not read.
 func TestHelp(t *testing.T) {
-	var said bytes.Buffer
-	if err := run(t.Context(), []string{"-help"}, io.Discard, &said); err != flag.ErrHelp {
-		t.Error(err)
-	}
-	for _, name := range []string{"log_i", "out_dir"} {
-		if strings.Contains(said.String(), "\n  -"+name) {
-			t.Errorf("-%s is not read, and is listed", name)
+	for args, want := range map[string]string{
+		"-help": "\n  transfer   learning rates by width", "compare -help all": "\nstudy: the study\n  -",
+	} {
+		var said bytes.Buffer
+		if err := run(t.Context(), strings.Fields(args), io.Discard, &said); err != flag.ErrHelp {
+			t.Error(err)
 		}
-	}
-	for _, heading := range []string{"The study", "How it is run, and what it writes"} {
-		if !strings.Contains(said.String(), "\n\n"+heading+":\n  -") {
-			t.Errorf("%q is not in\n%s", heading, said.String())
+		if strings.Contains(said.String(), "\n  -log_i") || !strings.Contains(said.String(), want) {
+			t.Errorf("%s: want %q in it, and not -log_interval:\n%s", args, want, said.String())
 		}
 	}
 }

@@ -61,8 +61,9 @@ func measureNames() string {
 
 // chosenMeasures returns the measures of -measures.
 func (o *options) chosenMeasures() (list []lab.Measure, err error) {
-	chosen := words(o.measures)
+	chosen, names := words(o.measures), []string(nil)
 	for _, m := range measures() {
+		names = append(names, m.name)
 		if slices.Contains(chosen, "all") || slices.Contains(chosen, m.name) {
 			list = append(list, m.list(o)...)
 		}
@@ -70,7 +71,7 @@ func (o *options) chosenMeasures() (list []lab.Measure, err error) {
 	}
 	for _, w := range chosen {
 		if w != "all" {
-			return nil, errors.Errorf("-measures: got %q, want all, or some of %s", w, measureNames())
+			return nil, program.OneOf("-measures", w, append(names, "all")...)
 		}
 	}
 	if o.given["contexts"] && !slices.ContainsFunc(list, func(m lab.Measure) bool { return isCost(m.Name) }) {

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
@@ -20,7 +21,8 @@ import (
 
 // options holds the flags, and what follows from them.
 type options struct {
-	base gpt.Config
+	command, preset string
+	base            gpt.Config
 
 	name, dir, tokenizer         string
 	data, tasks, arms            list
@@ -52,22 +54,23 @@ type options struct {
 // defaultArms are compared if no flag names any.
 const defaultArms = "position=rope; norm=rmsnorm; attention=linear"
 
-func parse(args []string, stderr io.Writer) (o *options, err error) {
-	o = &options{base: gpt.Shakespeare()}
-	o.base.MaxIters, o.base.EvalInterval = 500, 100
-	fs := program.Flags("lab", stderr)
-	program.Group(fs, "The baseline and its training", o.base.Flags, "log_interval", "out_dir", "vocab_size", "ema",
-		"patience")
-	program.Group(fs, "The study", o.question)
-	program.Group(fs, "How it is run, and what it writes", o.running)
-	if err = program.Parse(fs, args); err != nil {
+// parse reads the flags of a command.
+func parse(command string, args []string, stderr io.Writer) (o *options, err error) {
+	o = &options{command: command, base: gpt.Shakespeare(), tuningSeeds: 1}
+	budget := func(c *gpt.Config) { c.MaxIters, c.EvalInterval = 500, 100 }
+	budget(&o.base)
+	fs := o.flags(stderr)
+	if err = fs.Parse(args); err != nil {
 		return nil, err
 	}
-	o.given = program.Given(fs)
+	o.given = fs.Given()
 	if o.file != "" {
 		if err := o.readStudy(fs); err != nil {
 			return nil, errors.Wrapf(err, "-study %s", o.file)
 		}
+	}
+	if err := base.ApplyPreset(fs, o.preset, &o.base, budget); err != nil {
+		return nil, err
 	}
 	if o.quick {
 		if err := o.small(fs); err != nil {
@@ -77,17 +80,69 @@ func parse(args []string, stderr io.Writer) (o *options, err error) {
 	return o, cmp.Or(o.settle(), base.Check(o.base))
 }
 
-func (o *options) question(fs *flag.FlagSet) {
-	fs.Var(&o.arms, "arms", `variants, such as "attention=linear; attention=gqa,n_kv_head=1"; by default `+defaultArms)
+// flags returns the flags of the command.
+func (o *options) flags(stderr io.Writer) *program.FlagSet {
+	fs := program.Flags("lab "+o.command, stderr)
+	leaveOut := []string{"log_interval", "out_dir", "vocab_size", "ema", "patience"}
+	often := "preset n_layer n_head n_embd block_size batch_size max_iters learning_rate seeds measures out_dir " +
+		"jobs report " +
+		"quick study"
+	switch o.command {
+	case "compare", "tasks":
+		if o.command == "tasks" {
+			leaveOut = append(leaveOut, "block_size")
+			fs.Group("study", "the study", o.taskFlags)
+			often = strings.Replace("tasks arms parts until published "+often, "block_size ", "", 1)
+		} else {
+			fs.Group("study", "the study", o.textFlags)
+			often = "arms parts cross data until budget tune " + often
+		}
+		fs.Group("study", "", o.armFlags)
+	case "scale":
+		leaveOut = append(leaveOut, "n_embd", "n_layer", "max_iters")
+		fs.Group("study", "the study", o.scaleFlags)
+		fs.Group("study", "", o.textFlags)
+		fs.Old("scale", "sizes")
+		often = "sizes scale_iters data preset n_head block_size batch_size learning_rate seeds out_dir jobs report " +
+			"quick"
+	case "transfer":
+		leaveOut = append(leaveOut, "n_embd", "n_inner", "qk_size", "v_size", "learning_rate", "parametrization")
+		fs.Group("study", "the study", o.transferFlags)
+		fs.Group("study", "", o.textFlags)
+		often = "widths rates base_width data preset n_layer n_head block_size batch_size max_iters seeds measures " +
+			"out_dir " +
+			"jobs report quick"
+	}
+	fs.Group("study", "", o.studyFlags)
+	fs.Group("running", "how it is run, and what it writes", o.running)
+	fs.Group("baseline", "", o.base.Flags, leaveOut...)
+	fs.Old("dir", "out_dir")
+	fs.Often(often)
+	return fs
+}
+
+// textFlags adds the flags of the texts.
+func (o *options) textFlags(fs *flag.FlagSet) {
+	fs.Var(&o.data, "data", "text file to train on; by default tinyshakespeare, downloaded once; may be repeated")
+	fs.StringVar(&o.tokenizer, "tokenizer", text.Kinds()[0].Name, "of the texts: "+text.KindNames())
+}
+
+// taskFlags adds the flags of tasks with a known answer.
+func (o *options) taskFlags(fs *flag.FlagSet) {
+	fs.Var(&o.tasks, "tasks", `the tasks, whose accuracy decides, such as "parity:Length=16,TestLength=32; `+
+		`repetition": `+
+		kindNames())
+	fs.StringVar(&o.published, "published", "", "table of scores by arm and task, such as "+
+		"examples/lab/mad.csv or the scores.csv of another study; reports how the ranks agree")
+}
+
+// armFlags adds the flags of the arms, of their seeds and of their budget.
+func (o *options) armFlags(fs *flag.FlagSet) {
+	fs.Var(&o.arms, "arms", `variants, such as "attention=linear; attention=gqa,n_kv_head=1", or presets, such as `+
+		"modern; by default "+defaultArms)
 	fs.StringVar(&o.parts, "parts", "", `variants of these parts, such as "attention,norm", or single ones, such as `+
 		`"rope" or "head=linear"; "all" for every part`)
 	fs.BoolVar(&o.cross, "cross", false, "combine the variants of every part with those of the others")
-	fs.Var(&o.data, "data", "text file to train on; by default tinyshakespeare, downloaded once; may be repeated")
-	fs.Var(&o.tasks, "tasks", `tasks instead of texts, such as "parity:Length=16,TestLength=32; repetition", whose `+
-		"accuracy decides: "+kindNames())
-	fs.StringVar(&o.tokenizer, "tokenizer", text.Kinds()[0].Name, "of the texts: "+text.KindNames())
-	fs.IntVar(&o.seeds, "seeds", 5, "number of seeds of every arm; with 1 there is no verdict; of tasks 6, "+
-		"with fewer of which there is none")
 	fs.StringVar(&o.until, "until", "", `"told" adds seeds to the arms without a verdict, at the numbers of -looks`)
 	fs.IntVar(&o.maxSeeds, "max_seeds", 16, "with -until: the last number of seeds")
 	fs.StringVar(&o.looks, "looks", "4,8,16", "with -until: the numbers of seeds, up to max_seeds; of tasks 6,10,16")
@@ -96,51 +151,52 @@ func (o *options) question(fs *flag.FlagSet) {
 		"parameters=800000, to which n_inner moves, or with vary=n_embd the width; by default max_iters steps")
 	fs.Var(&o.tune, "tune", "a grid, such as learning_rate=3e-4,1e-3,3e-3, of which every arm takes the best on other "+
 		"seeds; may be repeated")
-	fs.StringVar(&o.scale, "scale", "", "fit a law of scaling to models of these widths and depths, such as "+
-		"32x1,64x2,128x4; the largest is left out of the fit and predicted; one seed each unless -seeds")
-	fs.StringVar(&o.scaleIters, "scale_iters", "125,250,500,1000", "with -scale: the numbers of steps of each size")
-	fs.StringVar(&o.widths, "widths", "", "find the best of -rates for models of these widths, such as 32,64,128, "+
-		"with and without muP, whose base is -base_width or the narrowest; one seed each unless -seeds")
-	fs.StringVar(&o.rates, "rates", "1e-3,2e-3,4e-3,8e-3,1.6e-2", "with -widths: the learning rates")
-	fs.IntVar(&o.tuningSeeds, "tuning_seeds", 1, "with -tune: number of seeds of every setting")
+	fs.IntVar(&o.tuningSeeds, "tuning_seeds", o.tuningSeeds, "with -tune: number of seeds of every setting")
+}
+
+// studyFlags adds the flags of all studies.
+func (o *options) studyFlags(fs *flag.FlagSet) {
+	base.PresetFlag(fs, &o.preset)
+	seeds := map[string]int{"compare": 5, "tasks": paired.Confirming}
+	fs.IntVar(&o.seeds, "seeds", cmp.Or(seeds[o.command], 1), "number of seeds of every arm; with 1 there is no "+
+		"verdict, and with fewer than 6 none on tasks")
 	fs.Float64Var(&o.target, "target", 0, "validation loss in nats per token: reports when an arm reaches it")
 	fs.Float64Var(&o.matters, "matters", 0.01, "smallest difference that matters, whose number of seeds is given; "+
 		"of tasks 0.05")
 	fs.StringVar(&o.measures, "measures", "", "what to measure besides: "+measureNames()+`; or "all"`)
-	fs.StringVar(&o.published, "published", "", "with -tasks: table of scores by arm and task, such as "+
-		"examples/lab/mad.csv or the scores.csv of another study; reports how the ranks agree")
 	fs.StringVar(&o.contexts, "contexts", "64,256,1024,2048", "context lengths of the measure cost")
 	fs.StringVar(&o.name, "name", "study", "the question, which heads the report; a directory belongs to one")
 }
 
 func (o *options) running(fs *flag.FlagSet) {
-	fs.StringVar(&o.dir, "dir", "out/lab", "directory of the results, which several processes may share")
+	fs.StringVar(&o.dir, "out_dir", "out/lab", "directory of the results, which several processes may share")
 	fs.IntVar(&o.jobs, "jobs", 1, "trials at once, which divide the threads")
 	fs.StringVar(&o.share, "part", "", "first trials to do, i/n such as 2/4; by default those of mpirun or Slurm")
 	fs.StringVar(&o.events, "tensorboard", "", "directory for the curves as event files of TensorBoard")
-	fs.BoolVar(&o.report, "report", false, "only write the report of the results in dir")
+	fs.BoolVar(&o.report, "report", false, "only write the report of the results in out_dir")
 	fs.BoolVar(&o.asJSON, "json", false, "print data instead of a table")
 	fs.BoolVar(&o.quick, "quick", false, "a tiny model for a few steps")
 	fs.StringVar(&o.file, "study", "", "JSON file of flags by name, overridden by those on the command line")
 }
 
 // small gives the flags that were not given the values of a tiny study.
-func (o *options) small(fs *flag.FlagSet) error {
+func (o *options) small(fs *program.FlagSet) error {
 	o.base.Options.Offer("window", 4)
 	return set(fs, o.given, map[string][]string{
+		"seeds":   {strconv.Itoa(min(o.seeds, 2))},
 		"n_layer": {"2"}, "n_head": {"2"}, "n_embd": {"16"}, "block_size": {"16"}, "batch_size": {"4"},
-		"max_iters": {"6"}, "eval_interval": {"3"}, "eval_iters": {"1"}, "seeds": {"2"}, "contexts": {"16,64"},
+		"max_iters": {"6"}, "eval_interval": {"3"}, "eval_iters": {"1"}, "contexts": {"16,64"},
 	})
 }
 
-// set gives flags their values, unless they were given before.
-func set(fs *flag.FlagSet, given map[string]bool, values map[string][]string) error {
+// set gives flags their values, unless they were given before or the command lacks them.
+func set(fs *program.FlagSet, given map[string]bool, values map[string][]string) error {
 	for name, list := range values {
-		if given[name] {
+		if given[name] || fs.Lookup(name) == nil {
 			continue
 		}
 		for _, value := range list {
-			if err := flags.Set(fs, name, value); err != nil {
+			if err := flags.Set(fs.FlagSet, name, value); err != nil {
 				return err
 			}
 		}
@@ -150,19 +206,14 @@ func set(fs *flag.FlagSet, given map[string]bool, values map[string][]string) er
 
 // settle completes the options and checks them.
 func (o *options) settle() (err error) {
-	if o.widths != "" { // the standard parametrization has no base model
+	if o.command == "transfer" { // the standard parametrization has no base model
 		o.baseWidth, o.base.BaseWidth = o.base.BaseWidth, 0
 	}
 	for _, name := range o.base.Stack.OptionFields(parts.Library()).Names() {
 		o.base.Options.Offer(name, o.base.Options.Get(name)) // most arms ignore it
 	}
-	if len(o.tasks) > 0 && !o.quick { // fewer seeds decide nothing about accuracies
-		if !o.given["seeds"] {
-			o.seeds = paired.Confirming
-		}
-		if !o.given["looks"] {
-			o.looks = fmt.Sprintf("%d,10,16", paired.Confirming)
-		}
+	if o.command == "tasks" && !o.given["looks"] && !o.quick { // fewer seeds decide nothing about accuracies
+		o.looks = fmt.Sprintf("%d,10,16", paired.Confirming)
 	}
 	if err := o.schedule(); err != nil {
 		return err
@@ -182,18 +233,21 @@ func (o *options) settle() (err error) {
 	if o.lengths, err = numbers("contexts", o.contexts); err != nil {
 		return err
 	}
-	if o.scale+o.widths == "" {
-		if o.variants, err = o.chosen(); err != nil {
-			return err
-		}
+	switch o.command {
+	case "scale":
+		err = o.sizes()
+	case "transfer":
+		err = o.rated()
+	default:
+		o.variants, err = o.chosen()
 	}
-	if err := cmp.Or(o.checkScale(), o.checkTransfer()); err != nil {
+	if err != nil {
 		return err
 	}
+	if o.command == "tasks" && len(o.tasks) == 0 {
+		return errors.New("-tasks: got none, want at least one, such as mad or parity:Length=16")
+	}
 	if o.published != "" {
-		if len(o.tasks) == 0 {
-			return errors.Errorf("-published: got %s without -tasks, whose scores it compares", o.published)
-		}
 		if o.scores, err = readScores(o.published); err != nil {
 			return errors.WithMessagef(err, "-published %s", o.published)
 		}
@@ -204,7 +258,7 @@ func (o *options) settle() (err error) {
 		program.Want(o.jobs >= 1, "jobs", o.jobs, "1 or more"),
 		program.Want(o.matters > 0, "matters", o.matters, "more than 0"),
 		program.Want(o.base.MaxIters >= 1, "max_iters", o.base.MaxIters, "1 or more"),
-		program.Want(o.dir != "", "dir", `""`, "a directory"),
+		program.Want(o.dir != "", "out_dir", `""`, "a directory"),
 	)
 }
 

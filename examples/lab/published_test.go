@@ -84,14 +84,18 @@ func TestPublishedRefused(t *testing.T) {
 		t.Context(), []string{"-quick", "-dir", dir, "-published", filepath.Join(dir, "one.csv")}, io.Discard,
 		io.Discard,
 	)
-	if err == nil || !strings.Contains(err.Error(), "without -tasks") {
-		t.Errorf("got %v without tasks, want -published without -tasks", err)
+	if err == nil || !strings.Contains(err.Error(), "-published: not of lab compare; ./examples/lab tasks has it") {
+		t.Errorf("got %v without tasks, want that lab tasks has it", err)
 	}
 }
 
 // The study of the six tasks in a file has eight arms.
 func TestMADStudy(t *testing.T) {
-	o, err := parse([]string{"-study", "mad.json"}, io.Discard)
+	args := studied([]string{"-study", "mad.json"})
+	if args[0] != "tasks" {
+		t.Fatalf("got %q, want the command tasks, which the file needs", args)
+	}
+	o, err := parse(args[0], args[1:], io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}

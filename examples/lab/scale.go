@@ -1,12 +1,12 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"image/color"
 	"io"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/picture"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
@@ -22,26 +22,36 @@ import (
 // resamples is the number of resamples from which the intervals of a law follow.
 const resamples = 1000
 
-// sizes returns an arm for every size of -scale, a list such as 32x1,64x2 of widths and depths, with every number of
-// steps of -scale_iters.
-func (o *options) sizes() (arms []lab.Arm, err error) {
+// scaleFlags adds the flags of the command scale.
+func (o *options) scaleFlags(fs *flag.FlagSet) {
+	fs.StringVar(&o.scale, "sizes", "32x1,32x2,64x2,96x3,128x4",
+		"widths and depths of the models; the largest is left out of the fit and predicted")
+	fs.StringVar(&o.scaleIters, "scale_iters", "125,250,500,1000", "the numbers of steps of each size")
+}
+
+// sizes sets an arm for every size of -sizes, a list such as 32x1,64x2 of widths and depths, with every number of steps
+// of -scale_iters.
+func (o *options) sizes() error {
 	steps, err := numbers("scale_iters", o.scaleIters)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for _, size := range words(o.scale) {
+	for i, size := range words(o.scale) {
 		var width, depth int
 		if n, err := fmt.Sscanf(size+" ", "%dx%d ", &width, &depth); n != 2 || err != nil || width < 1 || depth < 1 {
-			return nil, errors.Errorf("-scale: got %q, want WIDTHxDEPTH such as 64x2", size)
+			return errors.Errorf("-sizes: element %d: got %q, want WIDTHxDEPTH such as 64x2", i+1, size)
 		}
 		for _, n := range steps {
-			arms = append(arms, lab.Arm{Name: fmt.Sprintf("%s, %d steps", size, n), Set: []string{
+			o.variants = append(o.variants, lab.Arm{Name: fmt.Sprintf("%s, %d steps", size, n), Set: []string{
 				fmt.Sprintf("n_embd=%d", width), fmt.Sprintf("n_layer=%d", depth), fmt.Sprintf("max_iters=%d", n),
 				fmt.Sprintf("lr_decay_iters=%d", n), fmt.Sprintf("warmup_iters=%d", min(o.base.WarmupIters, n/10)),
 			}})
 		}
 	}
-	return arms, nil
+	if n := len(o.variants); n < 6 {
+		return errors.Errorf("-sizes: got %d sizes × steps, want at least 6: %s", n, o.scale)
+	}
+	return nil
 }
 
 // law is the fit of L(N, D) = E + A·N^−α + B·D^−β to all models but the largest.
@@ -194,30 +204,4 @@ func (l *law) draw(w io.Writer) error {
 	p.Add(bars, dots)
 	p.Legend.Add("the largest, and its prediction", dots)
 	return picture.WriteBeside(w, 20*vg.Centimeter, 12*vg.Centimeter, p)
-}
-
-// checkScale returns an error for flags that contradict -scale, and sets the arms of -scale.
-func (o *options) checkScale() (err error) {
-	if o.scale == "" {
-		if o.given["scale_iters"] {
-			return errors.New("-scale_iters: got it without -scale")
-		}
-		return nil
-	}
-	own := []string{"arms", "parts", "cross", "budget", "until", "tune", "n_embd", "n_layer", "max_iters"}
-	for _, name := range own {
-		if o.given[name] {
-			return errors.Errorf("-%s: got it with -scale %s, which sets sizes and steps", name, o.scale)
-		}
-	}
-	if !o.given["seeds"] {
-		o.seeds = 1
-	}
-	if o.variants, err = o.sizes(); err != nil {
-		return err
-	}
-	if n := len(o.variants); n < 6 {
-		return errors.Errorf("-scale: got %d sizes × steps, want at least 6: %s", n, strings.Join(words(o.scale), ", "))
-	}
-	return nil
 }

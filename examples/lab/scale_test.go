@@ -50,7 +50,7 @@ func TestScale(t *testing.T) {
 // -scale and -widths replace the arms that are compared by default, of which one is impossible with rotary positions.
 func TestScaleNeedsNoArms(t *testing.T) {
 	for _, flags := range []string{"-scale 8x1,16x1,16x2 -scale_iters 3,6", "-widths 8,16 -rates 1e-3,2e-3"} {
-		if _, err := parse(append(strings.Fields(flags), "-position", "rope"), io.Discard); err != nil {
+		if _, err := asked(t, append(strings.Fields(flags), "-position", "rope")); err != nil {
 			t.Errorf("%s: %v", flags, err)
 		}
 	}

@@ -19,7 +19,8 @@ func (o *options) study(ctx context.Context, stderr io.Writer) (*lab.Study, erro
 	}
 	s := &lab.Study{
 		Name: o.name, Base: o.base, Arms: o.variants, Seeds: o.seeds, Budget: o.limit, Dir: o.dir, Tuning: o.tuning,
-		Plan: o.plan, Measures: measures, Matters: o.matters, NoVerdict: o.seeds == 1 || o.scale+o.widths != "",
+		Plan: o.plan, Measures: measures, Matters: o.matters, NoVerdict: o.seeds == 1 || o.command == "scale" ||
+			o.command == "transfer",
 		Target: o.target, Jobs: o.jobs, Part: o.part, Parts: o.processes,
 	}
 	o.decides(s)

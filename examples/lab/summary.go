@@ -90,7 +90,8 @@ type difference struct {
 func (o *options) summary(r *lab.Report, args []string, reused int) (sum *summary, err error) {
 	s := r.Study
 	sum = &summary{
-		Name: s.Name, Command: strings.Join(append([]string{"go run ./examples/lab"}, quoted(args)...), " "),
+		Name: s.Name, Command: strings.Join(append([]string{"go run ./examples/lab " + o.command}, quoted(args)...),
+			" "),
 		Machine: fmt.Sprintf("%s, %d threads", runtime.GOOS+"/"+runtime.GOARCH, runtime.GOMAXPROCS(0)),
 		Build:   train.ThisBuild().String(), Budget: o.budgetText(), LeftOut: o.leftOut,
 		Trials: len(r.Trials), Reused: reused, Missing: r.Missing, Program: r.Program, Seeds: seeds(r.Trials),
@@ -115,15 +116,15 @@ func (o *options) summary(r *lab.Report, args []string, reused int) (sum *summar
 			if row.Changes, err = changes(t.Rows[0], line); err != nil {
 				return nil, err
 			}
-			if o.scale+o.widths == "" {
+			if o.command != "scale" && o.command != "transfer" {
 				row.More = more(line.Parameters, t.Rows[0].Parameters)
 			}
 			next.Rows = append(next.Rows, row)
 		}
-		if o.scale != "" && r.Missing == 0 {
+		if o.command == "scale" && r.Missing == 0 {
 			next.Law = fitted(next, s.Base.Seed)
 		}
-		if o.widths != "" && r.Missing == 0 {
+		if o.command == "transfer" && r.Missing == 0 {
 			next.Transfer = o.transfer(next.Rows)
 		}
 		sum.Tables = append(sum.Tables, next)
@@ -221,7 +222,7 @@ func changes(base, arm lab.Row) (list []string, err error) {
 
 // budgetText says what the arms may use.
 func (o *options) budgetText() string {
-	if o.scale != "" {
+	if o.command == "scale" {
 		return "steps of each size: " + o.scaleIters
 	}
 	if o.budget == "" || strings.HasPrefix(o.budget, "parameters") {

@@ -69,11 +69,6 @@ func of[K tasks.Kind](options []byte) (tasks.Kind, error) {
 
 // taskTexts returns the texts of -tasks, and keeps their facts.
 func (o *options) taskTexts() (list []lab.Text, err error) {
-	for _, flag := range []string{"data", "tokenizer", "block_size"} {
-		if o.given[flag] {
-			return nil, errors.Errorf("-tasks: got it with -%s, which follows from a task", flag)
-		}
-	}
 	for _, l := range o.tasks {
 		for name := range strings.SplitSeq(l, ";") {
 			names := []string{strings.ReplaceAll(name, " ", "")}
@@ -86,7 +81,7 @@ func (o *options) taskTexts() (list []lab.Text, err error) {
 			for _, name := range names {
 				t, err := o.task(name)
 				if err != nil {
-					return nil, errors.WithMessage(err, "-tasks")
+					return nil, errors.WithMessagef(err, "-tasks: element %d", 1+len(list))
 				}
 				list = append(list, t)
 			}

@@ -83,7 +83,7 @@ func TestTasks(t *testing.T) {
 
 // The six tasks of MAD have one name.
 func TestMAD(t *testing.T) {
-	o, err := parse([]string{"-quick", "-tasks", "mad:Train=3"}, io.Discard)
+	o, err := asked(t, []string{"-quick", "-tasks", "mad:Train=3"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,8 +105,9 @@ func TestTasksRefused(t *testing.T) {
 		{"-tasks parity:Length=-1", "-tasks|parity: Length: got -1, want 1 to"},
 		{"-tasks parity:Length=1.5", "-tasks|parity|Length"},
 		{"-tasks parity;parity", "texts|parity"}, {"-tasks=", `-tasks|""`},
-		{"-tasks parity -data x", "-tasks|-data"}, {"-tasks parity -block_size 9", "-tasks|-block_size"},
-		{"-tasks parity -tokenizer words", "-tasks|-tokenizer"},
+		{"-tasks parity -data x", "-data: not of lab tasks"}, {"-tasks parity -block_size 9", "-block_size: not of " +
+			"lab tasks"},
+		{"-tasks parity -tokenizer words", "-tokenizer: not of lab tasks"},
 	} {
 		err := run(
 			t.Context(), append([]string{"-quick", "-dir", t.TempDir()}, strings.Fields(tc.args)...), io.Discard,
@@ -127,7 +128,7 @@ func TestSeedsOfTasks(t *testing.T) {
 		"": "5 []", "-until told": "16 [4 8 16]",
 		"-tasks parity -until told -looks 4,7": "7 [4 7]",
 	} {
-		o, err := parse(strings.Fields(args), io.Discard)
+		o, err := asked(t, strings.Fields(args))
 		if err != nil {
 			t.Fatal(err)
 		}

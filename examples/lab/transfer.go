@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"flag"
 	"fmt"
 	"image/color"
 	"io"
@@ -38,10 +39,10 @@ type sweep struct {
 // sweeps returns the sweeps of -widths and -rates without their losses.
 func (o *options) sweeps() (all transfer, err error) {
 	var rates []float64
-	for _, w := range words(o.rates) {
+	for i, w := range words(o.rates) {
 		rate, err := strconv.ParseFloat(w, 64)
 		if err != nil || !(rate > 0) || math.IsInf(rate, 0) {
-			return nil, errors.Errorf("-rates: got %q, want a number above 0", w)
+			return nil, errors.Errorf("-rates: element %d: got %q, want a number above 0", i+1, w)
 		}
 		rates = append(rates, rate)
 	}
@@ -64,8 +65,20 @@ func (o *options) sweeps() (all transfer, err error) {
 	return all, nil
 }
 
-// rated returns an arm for each rate of each sweep. The lowest rate of the schedule stays in proportion to the highest.
-func (o *options) rated(all transfer) (arms []lab.Arm) {
+// transferFlags adds the flags of the command transfer.
+func (o *options) transferFlags(fs *flag.FlagSet) {
+	fs.StringVar(&o.widths, "widths", "32,64,128", "find the best of -rates for models of these widths, with and " +
+		"without "+
+		"muP, whose base is -base_width or the narrowest")
+	fs.StringVar(&o.rates, "rates", "1e-3,2e-3,4e-3,8e-3,1.6e-2", "the learning rates")
+}
+
+// rated sets an arm for each rate of each sweep. The lowest rate of the schedule stays in proportion to the highest.
+func (o *options) rated() error {
+	all, err := o.sweeps()
+	if err != nil {
+		return err
+	}
 	for _, s := range all {
 		for _, rate := range s.Rates {
 			set := []string{fmt.Sprintf("n_embd=%d", s.Width), fmt.Sprintf("learning_rate=%v", rate),
@@ -75,38 +88,11 @@ func (o *options) rated(all transfer) (arms []lab.Arm) {
 				set = append(set, "parametrization=mup", fmt.Sprintf("base_width=%d", base))
 			}
 			name := fmt.Sprintf("%s, width %d, rate %v", s.Parametrization, s.Width, rate)
-			arms = append(arms, lab.Arm{Name: name, Set: set})
-		}
-	}
-	return arms
-}
-
-// checkTransfer returns an error for flags that contradict -widths, and sets the arms of -widths.
-func (o *options) checkTransfer() error {
-	if o.widths == "" {
-		if o.given["rates"] {
-			return errors.New("-rates: got it without -widths")
-		}
-		return nil
-	}
-	own := []string{"arms", "parts", "cross", "scale", "budget", "until", "tune", "n_embd", "n_inner", "qk_size",
-		"v_size", "learning_rate", "parametrization"}
-	for _, name := range own {
-		if o.given[name] {
-			return errors.Errorf("-%s: got it with -widths %s, which sets sizes and rates", name, o.widths)
-		}
-	}
-	if !o.given["seeds"] {
-		o.seeds = 1
-	}
-	all, err := o.sweeps()
-	if err != nil {
-		return err
-	}
-	o.variants = o.rated(all)
-	for _, a := range o.variants {
-		if err := o.possible(a); err != nil {
-			return errors.WithMessagef(err, "-widths: %s", a.Name)
+			a := lab.Arm{Name: name, Set: set}
+			if err := o.possible(a); err != nil {
+				return errors.WithMessagef(err, "-widths: %s", a.Name)
+			}
+			o.variants = append(o.variants, a)
 		}
 	}
 	return nil
@@ -114,7 +100,7 @@ func (o *options) checkTransfer() error {
 
 // transfer returns the sweeps with the losses of the rows, which are in the order of the arms.
 func (o *options) transfer(rows []row) transfer {
-	all, _ := o.sweeps() // checked by checkTransfer
+	all, _ := o.sweeps() // checked by rated
 	for _, s := range all {
 		lowest, of := math.Inf(1), rows[:len(s.Rates)]
 		rows = rows[len(s.Rates):]

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"math"
 	"strings"
 	"testing"
@@ -33,7 +32,7 @@ func TestTransfer(t *testing.T) {
 			}
 		}
 	}
-	o, err := parse(args, io.Discard)
+	o, err := asked(t, args)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +41,7 @@ func TestTransfer(t *testing.T) {
 		c.Parametrization != "mup" || c.BaseWidth != 8 {
 		t.Errorf("got %+v, %v, want mup at a rate from 3 to 0.3", c.Scaling, err)
 	}
-	other, err := parse(append(args, "-base_width", "16"), io.Discard)
+	other, err := asked(t, append(args, "-base_width", "16"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +77,8 @@ func TestTransferLines(t *testing.T) {
 		{16, "standard", false, rates, []float64{1, 2, 0}, 0, [2]float64{4, 5}},
 		{16, "mup", false, rates, []float64{3, 1, 4}, 1, [2]float64{1, 10}},
 	}
-	want := `best learning rate, standard: 0.2 for width 8 (loss 2.0000), 0.1 for width 16 (loss 1.0000, at the edge of the rates); it moves by 1 of 3 rates
+	want := `best learning rate, standard: 0.2 for width 8 (loss 2.0000), 0.1 for width 16 (loss 1.0000, at the ` +
+		`edge of the rates); it moves by 1 of 3 rates
 best learning rate, mup: 0.2 for width 8 (loss 2.0000), 0.2 for width 16 (loss 1.0000); it moves by 0 of 3 rates
 change of the stream, standard: grows as width^2.00 at rate 0.2
 change of the logits, standard: grows as width^0.00 at rate 0.2
@@ -129,13 +129,13 @@ func TestMoved(t *testing.T) {
 // Flags that contradict -widths are refused by name.
 func TestTransferRefused(t *testing.T) {
 	refusals(t, []refusal{
-		{"-widths 8", "-widths|got 1 widths"}, {"-widths 8,x", `widths|"x"`}, {"-rates 1", "-rates|-widths"},
+		{"-widths 8", "-widths|got 1 widths"}, {"-widths 8,x", `widths|"x"`}, {"-rates 1 -widths 8", "got 1 widths"},
 		{"-widths 8,16 -rates x", `-rates|"x"`},
 		{"-widths 8,16 -rates 0", `-rates|"0"`}, {"-widths 8,16 -rates ,", "0 rates"},
-		{"-widths 8,16 -arms norm=rmsnorm", "-arms|-widths"},
-		{"-widths 8,16 -learning_rate 1", "-learning_rate|-widths"},
-		{"-widths 8,16 -scale 8x1,16x1,24x1,16x2", "-scale|-widths"}, {"-widths 7,16", "n_embd|7"},
+		{"-widths 8,16 -arms norm=rmsnorm", "-arms: not of lab transfer"},
+		{"-widths 8,16 -learning_rate 1", "-learning_rate: not of lab transfer"},
+		{"-widths 8,16 -until told", "-until: not of lab transfer"}, {"-widths 7,16", "n_embd|7"},
 		{"-widths 8,16 -attention linear", "attention|linear"}, {"-widths 8,16 -optimizer sgd", "optimizer|sgd"},
-		{"-widths 8,16 -n_embd 8", "-n_embd|-widths"},
+		{"-widths 8,16 -n_embd 8", "-n_embd: not of lab transfer"},
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab/paired"
 	"github.com/pedestrian-ml/pedestrian/internal/spelling"
@@ -16,6 +17,9 @@ import (
 type list []string
 
 func (l *list) String() string { return strings.Join(*l, "; ") }
+
+// Get returns the values.
+func (l *list) Get() any { return []string(*l) }
 
 // Set adds a value.
 func (l *list) Set(value string) error {
@@ -29,10 +33,10 @@ func words(list string) []string {
 
 // numbers reads a list of whole numbers, 1 or more, and sorts it.
 func numbers(flag, list string) (all []int, err error) {
-	for _, w := range words(list) {
+	for i, w := range words(list) {
 		n, err := strconv.Atoi(w)
 		if err != nil || n < 1 {
-			return nil, errors.Errorf("%s: got %q, want a whole number, 1 or more", flag, w)
+			return nil, errors.Errorf("-%s: element %d: got %q, want a whole number, 1 or more", flag, i+1, w)
 		}
 		all = append(all, n)
 	}
@@ -107,14 +111,13 @@ func (o *options) early() error {
 	case o.until == "":
 		return nil
 	case o.until != "told":
-		return errors.Errorf("-until: got %q, want told", o.until)
+		return program.OneOf("-until", o.until, "told")
 	case o.given["seeds"]:
 		return errors.New("-seeds: got it with -until told, which has -max_seeds")
 	}
 	named := map[string]paired.Boundary{"pocock": paired.Pocock, "obrien-fleming": paired.OBrienFleming}
-	boundary, ok := named[o.boundary]
-	if !ok {
-		return errors.Errorf("-boundary: got %q, want pocock or obrien-fleming", o.boundary)
+	if err := program.OneOf("-boundary", o.boundary, "pocock", "obrien-fleming"); err != nil {
+		return err
 	}
 	looks, err := numbers("looks", o.looks)
 	if err != nil {
@@ -127,7 +130,7 @@ func (o *options) early() error {
 		return errors.Errorf("max_seeds: got %d, want 2 or more", o.maxSeeds)
 	}
 	at, _ := slices.BinarySearch(looks, o.maxSeeds)
-	o.seeds, o.plan = o.maxSeeds, paired.Plan{Looks: append(looks[:at:at], o.maxSeeds), Boundary: boundary}
+	o.seeds, o.plan = o.maxSeeds, paired.Plan{Looks: append(looks[:at:at], o.maxSeeds), Boundary: named[o.boundary]}
 	_, err = o.plan.Levels()
 	return err
 }

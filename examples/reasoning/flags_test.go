@@ -10,6 +10,7 @@ import (
 func TestEveryFlag(t *testing.T) {
 	p := flagtest.Program{
 		Run:  run,
+		Name: "reasoning",
 		Args: func(string) []string { return small("-steps", "20", "-objective", "ppo", "-reward_rate", "0.02") },
 		Values: map[string]string{
 			"objective": "reinforce", "slip": "0.1", "steps": "9", "rounds": "5", "seed": "3", "clip": "0.01",
@@ -23,5 +24,6 @@ func TestEveryFlag(t *testing.T) {
 	}
 	p.Check(t)
 	p.Refuse(t)
+	p.Help(t)
 	p.Unread(t)
 }

@@ -148,18 +148,18 @@ func TestResume(t *testing.T) {
 
 func TestFlags(t *testing.T) {
 	for want, args := range map[string][]string{
-		`-objective: got "a2c", want all or one of [reinforce reinforce_baseline ppo]`: {"-objective", "a2c"},
-		"-bits: got 0, want 1 or more":          {"-bits", "0"},
-		"-slip: got 1.5, want a probability":    {"-slip", "1.5"},
-		"-clip: got 1, want a number in (0, 1)": {"-clip", "1"},
-		"-rounds: got 3, want 4 or more":        {"-rounds", "3"},
-		"-threads: got -1, want a whole number": {"-threads", "-1"},
-		"-learning_rate: got -0.1, want a":      {"-learning_rate", "-0.1"},
-		"-learning_rate: got 1.5, want a":       {"-learning_rate", "1.5"},
-		"-learning_rate: got NaN, want a":       {"-learning_rate", "NaN"},
-		"-reward_rate: got 0, want a number":    {"-reward_rate", "0"},
-		`unexpected argument "ppo"`:             {"ppo"},
-		"n_head: 5 heads do not divide":         {"-n_head", "5", "-n_embd", "16"},
+		`-objective: got "a2c", want reinforce, reinforce_baseline, ppo or all`: {"-objective", "a2c"},
+		"-bits: got 0, want 1 or more":                                          {"-bits", "0"},
+		"-slip: got 1.5, want a probability":                                    {"-slip", "1.5"},
+		"-clip: got 1, want a number in (0, 1)":                                 {"-clip", "1"},
+		"-rounds: got 3, want 4 or more":                                        {"-rounds", "3"},
+		"-threads: got -1, want a whole number":                                 {"-threads", "-1"},
+		"-learning_rate: got -0.1, want a":                                      {"-learning_rate", "-0.1"},
+		"-learning_rate: got 1.5, want a":                                       {"-learning_rate", "1.5"},
+		"-learning_rate: got NaN, want a":                                       {"-learning_rate", "NaN"},
+		"-reward_rate: got 0, want a number":                                    {"-reward_rate", "0"},
+		`unexpected argument "ppo"`:                                             {"ppo"},
+		"n_head: 5 heads do not divide":                                         {"-n_head", "5", "-n_embd", "16"},
 	} {
 		if err := run(t.Context(), args, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: got error %v, want %s", args, err, want)

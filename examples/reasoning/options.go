@@ -5,11 +5,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pkg/errors"
 )
 
@@ -19,13 +19,14 @@ type options struct {
 	layers, heads, width, threads             int
 	slip, learningRate, rewardRate, clip      float64
 	seed                                      uint64
-	outDir                                    string
+	outDir, preset                            string
+	network                                   parts.Stack // of -preset; its sizes are those of the flags
 	resume                                    bool
 }
 
 func parse(args []string, stderr io.Writer) (o options, err error) {
 	fs := program.Flags("reasoning", stderr)
-	program.Group(fs, "The task", func(fs *flag.FlagSet) {
+	fs.Group("task", "the task", func(fs *flag.FlagSet) {
 		fs.IntVar(&o.bits, "bits", 8, "bits of a question, and thoughts")
 		fs.IntVar(&o.tests, "tests", 2048, "questions for measuring the accuracy")
 		fs.Uint64Var(&o.seed, "seed", 1, "seed of all random choices")
@@ -34,19 +35,20 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 			"directory for checkpoints, one a minute and at the end of a training; empty means none")
 		fs.BoolVar(&o.resume, "resume", false, "continue from the checkpoints in out_dir, with the same settings")
 	})
-	program.Group(fs, "The network", func(fs *flag.FlagSet) {
+	fs.Group("network", "the network", func(fs *flag.FlagSet) {
+		base.PresetFlag(fs, &o.preset)
 		fs.IntVar(&o.layers, "n_layer", 2, "transformer blocks")
 		fs.IntVar(&o.heads, "n_head", 4, "heads of attention")
 		fs.IntVar(&o.width, "n_embd", 64, "features of a token")
 	})
-	program.Group(fs, "Teaching", func(fs *flag.FlagSet) {
+	fs.Group("teaching", "teaching", func(fs *flag.FlagSet) {
 		fs.Float64Var(&o.slip, "slip", 0.5,
 			"probability that the teacher forgets a one right after another")
 		fs.IntVar(&o.steps, "steps", 600, "steps of teaching")
 		fs.IntVar(&o.batch, "batch_size", 128, "questions in a batch")
 		fs.Float64Var(&o.learningRate, "learning_rate", 1e-3, "learning rate of teaching")
 	})
-	program.Group(fs, "Rewards", func(fs *flag.FlagSet) {
+	fs.Group("rewards", "rewards", func(fs *flag.FlagSet) {
 		fs.StringVar(&o.objective, "objective", "all",
 			"objective of the rewards: reinforce, reinforce_baseline, ppo, all")
 		fs.IntVar(&o.rounds, "rounds", 200, "rounds of rewards, each with a batch of answers")
@@ -54,8 +56,22 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		fs.IntVar(&o.epochs, "epochs", 4, "steps of ppo on one batch of answers")
 		fs.Float64Var(&o.clip, "clip", 0.2, "ε of ppo")
 	})
-	if err := program.Parse(fs, args); err != nil {
+	if err := fs.Parse(args); err != nil {
 		return o, err
+	}
+	if o.preset != "" {
+		p, err := gpt.PresetOf(o.preset)
+		if err != nil {
+			return o, err
+		}
+		o.network = p.Config.Stack
+		given := fs.Given()
+		for name, size := range map[string][2]*int{"n_layer": {&o.layers, &o.network.NLayer},
+			"n_head": {&o.heads, &o.network.NHead}, "n_embd": {&o.width, &o.network.NEmbd}} {
+			if !given[name] {
+				*size[0] = *size[1]
+			}
+		}
 	}
 	return o, o.validate()
 }
@@ -76,8 +92,7 @@ func (o options) validate() error {
 		program.Want(o.rewardRate > 0 && o.rewardRate <= 1, "-reward_rate", o.rewardRate, "a number in (0, 1]"),
 		program.Want(o.slip >= 0 && o.slip <= 1, "-slip", o.slip, "a probability"),
 		program.Want(o.clip > 0 && o.clip < 1, "-clip", o.clip, "a number in (0, 1)"),
-		program.Want(o.objective == "all" || slices.Contains(objectives(), o.objective),
-			"-objective", strconv.Quote(o.objective), fmt.Sprint("all or one of ", objectives())),
+		program.OneOf("-objective", o.objective, append(objectives(), "all")...),
 	)
 }
 
@@ -93,6 +108,9 @@ func (o options) objectives() []string {
 // config returns the network for texts of the given number of tokens.
 func (o options) config(tokens int) gpt.Config {
 	c := gpt.Shakespeare()
+	if o.preset != "" {
+		c.Stack = o.network
+	}
 	c.BlockSize, c.VocabSize, c.Seed = tokens, vocabulary, o.seed
 	c.NLayer, c.NHead, c.NEmbd = o.layers, o.heads, o.width
 	c.Threads, c.WeightDecay = o.threads, 0

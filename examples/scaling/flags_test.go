@@ -11,6 +11,7 @@ import (
 func TestEveryFlag(t *testing.T) {
 	p := flagtest.Program{
 		Run:  run,
+		Name: "scaling",
 		Args: func(dir string) []string { return []string{"-plot", filepath.Join(dir, "scaling.png")} },
 		Values: map[string]string{
 			"shape": "baby", "network": "1gbit", "measured": "0.26:0.9,3.3:28,43:372",
@@ -20,6 +21,7 @@ func TestEveryFlag(t *testing.T) {
 	}
 	p.Check(t)
 	p.Refuse(t)
+	p.Help(t)
 	p.Unread(t)
 	p.Closed(t)
 }

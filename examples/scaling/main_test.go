@@ -69,7 +69,7 @@ func TestTimeBelongsToShape(t *testing.T) {
 	for _, args := range [][]string{{"-shape", "gpt2"}, {"-shape", "baby", "-network", "memory"}} {
 		var out bytes.Buffer
 		err := run(t.Context(), append(args, "-plot", ""), &out, &out)
-		if err == nil || !strings.HasPrefix(err.Error(), "-micro_ms: got none with -shape "+args[1]) || out.Len() > 0 {
+		if err == nil || !strings.HasPrefix(err.Error(), "-micro_ms: got none with -preset "+args[1]) || out.Len() > 0 {
 			t.Errorf("%v: got %v, want -micro_ms refused, and\n%s", args, err, &out)
 		}
 	}
@@ -82,11 +82,11 @@ func TestTimeBelongsToShape(t *testing.T) {
 
 // An impossible job is an error that names the flag.
 func TestRefused(t *testing.T) {
-	for _, args := range [][]string{{"-shape", "giant"}, {"-network", "pigeons"}, {"-micro_ms", "0"},
+	for _, args := range [][]string{{"-preset", "giant"}, {"-network", "pigeons"}, {"-micro_ms", "0"},
 		{"-gradient_accumulation_steps", "0"},
 		{"-measured", "3"}} {
 		if err := run(t.Context(), args, new(bytes.Buffer), new(bytes.Buffer)); err == nil ||
-			!strings.Contains(err.Error(), args[0]) {
+			!strings.Contains(err.Error(), args[0][1:]) {
 			t.Errorf("%v: got %v", args, err)
 		}
 	}

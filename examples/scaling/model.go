@@ -27,6 +27,9 @@ func networks() map[string]network {
 	}
 }
 
+// networkNames lists the networks, the slowest first.
+func networkNames() []string { return []string{"1gbit", "10gbit", "100gbit", "memory"} }
+
 // allReduce returns the seconds of a sum over n machines that halve and double (Rabenseifner 2004): log₂ n exchanges
 // there and back, of 2(n−1)/n of the bytes.
 func (n network) allReduce(machines int, size float64) float64 {
@@ -41,12 +44,12 @@ func (n network) allReduce(machines int, size float64) float64 {
 // smallest relative errors.
 func fit(measured string) (n network, err error) {
 	var w, wx, wxx, wy, wxy float64
-	for pair := range strings.SplitSeq(measured, ",") {
+	for i, pair := range strings.Split(measured, ",") {
 		mb, ms, _ := strings.Cut(pair, ":")
 		x, err1 := strconv.ParseFloat(mb, 64)
 		y, err2 := strconv.ParseFloat(ms, 64)
 		if err1 != nil || err2 != nil || !(x > 0 && y > 0) || math.IsInf(x+y, 0) {
-			return n, errors.Errorf("got %q, want MB:ms such as 3.3:28", pair)
+			return n, errors.Errorf("element %d: got %q, want MB:ms such as 3.3:28", i+1, pair)
 		}
 		x, y = 1e6*x, 1e-3*y
 		weight := 1 / (y * y)

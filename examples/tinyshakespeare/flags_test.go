@@ -19,7 +19,8 @@ func TestEveryFlag(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := flagtest.Program{
-		Run: run,
+		Run:  run,
+		Name: "tinyshakespeare",
 		Args: func(dir string) []string {
 			return append(
 				small(t, dir, "-tokens", "9", "-prompt", "The", "-data", data, "-eval_interval", "12"),
@@ -50,6 +51,7 @@ func TestEveryFlag(t *testing.T) {
 	}
 	p.Check(t)
 	p.Refuse(t)
+	p.Help(t)
 	p.Unread(t)
 	p.Closed(t)
 }

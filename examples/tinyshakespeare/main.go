@@ -4,7 +4,8 @@
 //
 //	go run ./examples/tinyshakespeare                                # train, sample, save to out/
 //	go run ./examples/tinyshakespeare -resume                        # resume after Ctrl-C, bit-identically
-//	go run ./examples/tinyshakespeare -serve :0                      # show the run in a browser, at the printed address
+//	go run ./examples/tinyshakespeare -serve :0                      # show the run in a browser, at the printed
+// address
 //	go run ./examples/tinyshakespeare -sample_only -prompt "ROMEO:"  # sample from the checkpoint
 //
 // Built with -tags mpi and started by mpirun or srun it is one of several ranks, which share the micro-batches of a
@@ -20,6 +21,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
 
@@ -162,7 +164,7 @@ func (j job) end(ctx context.Context, t *gpt.Trainer, r *report) error {
 
 // sampleOnly prints a sample of a checkpoint. Flags must not contradict its network, but may set another seed.
 func sampleOnly(ctx context.Context, c gpt.Config, o options, args []string, stdout, stderr io.Writer) error {
-	saved, err := base.Decoder().Load(c.OutDir, stderr)
+	saved, err := base.Decoder().Load(cmp.Or(o.model, c.OutDir), stderr)
 	if err != nil {
 		return err
 	}

@@ -202,7 +202,8 @@ func TestExitStatus(t *testing.T) {
 	}{
 		{[]string{"-data", missing}, 1, "tinyshakespeare: corpus: stat " + missing},
 		{[]string{"-no_such_flag"}, 1, "no_such_flag"},
-		{[]string{"-help"}, 0, "-gradient_accumulation_steps"},
+		{[]string{"-help"}, 0, "-help TOPIC"},
+		{[]string{"-help", "training"}, 0, "-gradient_accumulation_steps"},
 	} {
 		cmd, out, complaint := start(t, nil, tc.args...)
 		io.Copy(io.Discard, out)

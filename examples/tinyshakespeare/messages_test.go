@@ -19,8 +19,8 @@ func TestFlagsBeforeTheDirectory(t *testing.T) {
 		"-tokens: got -5, want a whole number, 0 to 268435456":              {"-tokens", "-5"},
 		"threads: got 5000, want a whole number, 0 to 4096":                 {"-threads", "5000"},
 		"eval_interval: got 0, want a whole number, 1 to 268435456":         {"-eval_interval", "0"},
-		"flag provided but not defined: -n_layers; did you mean -n_layer?":  {"-n_layers", "3"},
-		"flag provided but not defined: -lr; did you mean -learning_rate?":  {"--lr", "3"},
+		"flag -n_layers: not of tinyshakespeare; did you mean -n_layer?":    {"-n_layers", "3"},
+		"flag -lr: not of tinyshakespeare; did you mean -learning_rate?":    {"--lr", "3"},
 		"out_dir: " + taken + " holds a checkpoint of step 6; -resume cont": nil,
 	} {
 		if _, _, err := do(t.Context(), small(t, taken, flags...)...); err == nil ||

@@ -18,6 +18,7 @@ import (
 // options holds the flags that are not the Config's.
 type options struct {
 	data, config, prompt string
+	model                string
 	tokenizer, serve     string
 	preset               string
 	resume, sampleOnly   bool
@@ -36,8 +37,8 @@ func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, 
 	o := options{sampling: base.SamplingOfNanoGPT()}
 	logInterval := c.LogInterval
 	fs := program.Flags("tinyshakespeare", stderr)
-	program.Group(fs, "The network, its training and the run, by nanoGPT's names", c.Flags)
-	program.Group(fs, "The text, and what to do", func(fs *flag.FlagSet) {
+	fs.Group("network", "the network, its training and the run, by nanoGPT's names", c.Flags)
+	fs.Group("text", "the text, and what to do", func(fs *flag.FlagSet) {
 		fs.StringVar(&o.data, "data", "",
 			"text file to train on, or directory of texts or token shards; by default tinyshakespeare, downloaded once")
 		fs.StringVar(&o.tokenizer, "tokenizer", text.Kinds()[0].Name,
@@ -50,8 +51,9 @@ func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, 
 		fs.BoolVar(&o.curvature, "curvature", false,
 			"at each evaluation measure the largest eigenvalue of the Hessian of the loss on the first training batch")
 		fs.BoolVar(&o.sampleOnly, "sample_only", false, "only print a sample of the newest checkpoint in out_dir")
+		fs.StringVar(&o.model, "model", "", "only print a sample of the model in this directory")
 	})
-	program.Group(fs, "Sampling, after the training or alone", func(fs *flag.FlagSet) {
+	fs.Group("sampling", "sampling, after the training or alone", func(fs *flag.FlagSet) {
 		fs.StringVar(&o.prompt, "prompt", "\n", "beginning of a sample")
 		fs.IntVar(&o.tokens, "tokens", 500, "length of a sample; 0 means none")
 		o.sampling.Flags(fs)
@@ -65,18 +67,20 @@ func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, 
 			return nil
 		})
 	})
-	program.Group(fs, "Several ranks, of a program built with -tags mpi", func(fs *flag.FlagSet) {
+	fs.Group("ranks", "several ranks, of a program built with -tags mpi", func(fs *flag.FlagSet) {
 		fs.DurationVar(&o.ranks.Timeout, "timeout", time.Minute,
 			"how long a rank waits for another one; 0 means for ever")
 		fs.BoolVar(&o.ranks.Fast, "fast_reduce", false,
 			"add gradients in MPI's own order: possibly faster, but the digits depend on the number of ranks")
 	})
-	program.LogInterval(fs)
+	fs.LogInterval()
+	fs.Often("preset data tokenizer n_layer n_head n_embd block_size attention position norm optimizer learning_rate " +
+		"batch_size max_iters eval_interval seed threads out_dir resume serve model prompt tokens temperature")
 	c.LogInterval = -1 // not given
-	if err := program.Parse(fs, args); err != nil {
+	if err := fs.Parse(args); err != nil {
 		return c, o, err
 	}
-	o.given = program.Given(fs)
+	o.given, o.sampleOnly = fs.Given(), o.sampleOnly || o.model != ""
 	if o.preset != "" || o.config != "" {
 		if err := base.Preset(o.preset, &c); err != nil {
 			return c, o, err

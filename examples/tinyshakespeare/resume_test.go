@@ -202,7 +202,7 @@ func TestFlagsBeforeTheText(t *testing.T) {
 		{[]string{"-tokenizer", "bpe9"}, "-tokenizer", false},
 		{[]string{"-prompt", ""}, "-prompt: empty", false},
 		{[]string{"-temperature", "-1"}, "temperature", false},
-		{[]string{"-n_layers", "2"}, "flag provided but not defined: -n_layers", false},
+		{[]string{"-n_layers", "2"}, "flag -n_layers: not of tinyshakespeare", false},
 		{[]string{"-out_dir", taken}, "holds a checkpoint of step 1; -resume", false},
 		{[]string{"-resume"}, "no checkpoint", false},
 		{[]string{"-prompt", "ü"}, "-prompt", true},

@@ -11,6 +11,7 @@ import (
 func TestEveryFlag(t *testing.T) {
 	p := flagtest.Program{
 		Run:  run,
+		Name: "translate",
 		Args: func(dir string) []string { return small(dir, "-length_penalty", "1") },
 		Values: map[string]string{
 			"out_dir": t.TempDir(), "data": filepath.Join(t.TempDir(), "none"), "resume": "true", "translate": "two",
@@ -60,6 +61,7 @@ func TestEveryFlag(t *testing.T) {
 	}
 	p.Check(t)
 	p.Refuse(t)
+	p.Help(t)
 	p.Unread(t)
 	p.Closed(t)
 }

@@ -14,6 +14,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
 
@@ -32,7 +33,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	if o.translate != "" {
-		return translate(ctx, c.OutDir, args, stdout, stderr)
+		return translate(ctx, cmp.Or(o.model, c.OutDir), args, stdout, stderr)
 	}
 	var dir *checkpoint.Dir
 	var saved *checkpoint.Checkpoint // nil for a new run

@@ -242,11 +242,11 @@ func TestTheCheckpointSaysTheRest(t *testing.T) {
 // -help lists only the program's own flags.
 func TestHelp(t *testing.T) {
 	var out, said bytes.Buffer
-	if err := run(t.Context(), []string{"-help"}, &out, &said); err != flag.ErrHelp {
+	if err := run(t.Context(), []string{"-help", "all"}, &out, &said); err != flag.ErrHelp {
 		t.Error(err)
 	}
 	want(
-		t, said.String(), "\nTranslating, after the training or alone:\n  -beams int", "  -source_size int",
+		t, said.String(), "\ntranslating: translating, after the training or alone\n  -beams int", "  -source_size int",
 		"  -held_out float", "(default 1500)",
 	)
 	if strings.Contains(said.String(), "eval_iters") {

@@ -7,17 +7,20 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pkg/errors"
 )
 
 // options holds the flags that are not the Config's.
 type options struct {
 	pairing
 	was              *pairing // of the run to resume; nil if unknown
-	translate        string
+	translate, model string
+	preset           string
 	resume           bool
 	beams, tests     int
 	minutes, penalty float64
@@ -42,25 +45,43 @@ func recipe() seq2seq.Config {
 func parse(c seq2seq.Config, texts pairing, args []string, stderr io.Writer) (seq2seq.Config, options, error) {
 	o := options{pairing: texts}
 	fs := program.Flags("translate", stderr)
-	program.Group(fs, "The network, its training and the run", c.Flags, "eval_iters")
-	program.Group(fs, "The texts, and what to do", func(fs *flag.FlagSet) {
+	fs.Group("network", "the network, its training and the run", c.Flags, "eval_iters")
+	fs.Group("texts", "the texts, and what to do", func(fs *flag.FlagSet) {
 		o.pairing.flags(fs)
+		base.PresetFlag(fs, &o.preset)
 		fs.BoolVar(&o.resume, "resume", false, "continue from the newest checkpoint in out_dir, with its settings")
 		fs.Float64Var(&o.minutes, "minutes", 0, "minutes after which training stops; 0 means no limit of time")
 		fs.IntVar(&o.tests, "tests", 5000, "number of held-out texts to translate at the end")
 	})
-	program.Group(fs, "Translating, after the training or alone", func(fs *flag.FlagSet) {
+	fs.Group("translating", "translating, after the training or alone", func(fs *flag.FlagSet) {
 		fs.StringVar(&o.translate, "translate", "",
-			"translate this with the newest checkpoint in out_dir, without training")
+			"translate this, without training")
+		fs.StringVar(&o.model, "model", "",
+			"directory of the run whose newest checkpoint translates; by default out_dir")
 		fs.IntVar(&o.beams, "beams", 4, "hypotheses that a beam search keeps")
 		fs.Float64Var(&o.penalty, "length_penalty", 0,
 			"α of a beam search that divides ln p by ((5 + length)/6)^α; 0 means no penalty")
 	})
-	program.LogInterval(fs)
-	if err := program.Parse(fs, args); err != nil {
+	fs.LogInterval()
+	fs.Often("preset data below n_layer n_head n_embd block position norm mlp batch_size max_iters learning_rate " +
+		"dropout " +
+		"eval_interval minutes seed threads out_dir resume translate model beams length_penalty")
+	if err := fs.Parse(args); err != nil {
 		return c, o, err
 	}
-	o.given = program.Given(fs)
+	if o.given = fs.Given(); o.preset != "" { // its network: the recipe of the training is of translations
+		p, err := gpt.PresetOf(o.preset)
+		if err != nil {
+			return c, o, err
+		}
+		c.Stack = p.Config.Stack
+		if err := fs.Parse(args); err != nil { // again, because flags override the preset
+			return c, o, err
+		}
+	}
+	if o.model != "" && o.translate == "" {
+		return c, o, errors.New("-model: read with -translate alone; give both")
+	}
 	if o.given["log_interval"] {
 		o.logInterval = c.LogInterval
 	}

@@ -12,12 +12,14 @@ import (
 // Every flag has an effect or is refused by name, and so are meaningless numbers.
 func TestEveryFlag(t *testing.T) {
 	p := flagtest.Program{
-		Run: run,
+		Run:  run,
+		Name: "verify",
 		Args: func(string) []string {
 			return []string{"-n_layer", "1"}
 		},
 		Values: flagtest.With(flagtest.Network(), map[string]string{
-			"block_size": "5", "head": "tied", "vocab_size": "9", "loss": "sum", "checkpoint": t.TempDir(),
+			"block_size": "5", "head": "tied", "vocab_size": "9", "loss": "sum", "model": t.TempDir(),
+				"preset": "modern",
 			"data":       "text.txt",
 			"rope_theta": "4 with -position rope -qk_size 4", "position": "sinusoidal", "all": "true", "json": "true",
 			"page":          filepath.Join(t.TempDir(), "page.html"),
@@ -32,6 +34,7 @@ func TestEveryFlag(t *testing.T) {
 	}
 	p.Check(t)
 	p.Refuse(t)
+	p.Help(t)
 	p.Unread(t)
 
 	verses := strings.Repeat("Who weighs us both and tells if we shall float?\nThe boat will tell.\n", 20)
@@ -45,7 +48,7 @@ func TestEveryFlag(t *testing.T) {
 	c := small()
 	c.VocabSize, c.NLayer, c.NEmbd, c.BlockSize, c.MaxIters, c.WarmupIters, c.LRDecayIters = 0, 1, 4, 4, 1, 0, 1
 	trainSome(t, c, verses, filepath.Join(dir, "out"))
-	p.Args = func(string) []string { return []string{"-checkpoint", filepath.Join(dir, "out"), "-data", data} }
+	p.Args = func(string) []string { return []string{"-model", filepath.Join(dir, "out"), "-data", data} }
 	p.Values = flagtest.With(p.Values, map[string]string{"data": other})
 	for name, value := range p.Values {
 		p.Values[name], _, _ = strings.Cut(value, " with ") // of another network, which is refused

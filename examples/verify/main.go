@@ -5,7 +5,7 @@
 //	go run ./examples/verify                                          # a small model with everything in it
 //	go run ./examples/verify -head tied -block post -activation relu  # another model
 //	go run ./examples/verify -precision bf16                          # with products in bfloat16 as well
-//	go run ./examples/verify -checkpoint out -data input.txt          # the weights of a trained model
+//	go run ./examples/verify -model out -data input.txt               # the weights of a trained model
 //	go run ./examples/verify -all                                     # every layer on its own
 //	go run ./examples/verify -exact                                   # all formulas by hand, without rounding
 //	go run ./examples/verify -page equations.html                     # a page of the papers' equations
@@ -21,7 +21,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
@@ -49,19 +48,29 @@ func small() gpt.Config {
 	return c
 }
 
+// keepSizes gives the parts of a preset the sizes of small: a derivative by differences costs a forward pass for every
+// parameter.
+func keepSizes(c *gpt.Config) {
+	s := small()
+	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = s.BlockSize, s.VocabSize, s.NLayer, s.NHead, s.NEmbd
+	c.QKSize, c.VSize, c.NInner, c.BatchSize, c.Seed = 4, s.VSize, s.NInner, s.BatchSize, s.Seed
+	c.Dropout = 0
+}
+
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c := small()
 	flags := program.Flags("verify", stderr)
-	var loss, saved, data, pagePath string
+	var loss, saved, data, pagePath, preset string
 	var asJSON, all, inField bool
 	training := slices.DeleteFunc(train.Fields(&c.Training, &c.Run, nil, nil).Names(), func(name string) bool {
 		return slices.Contains([]string{"batch_size", "seed", "memory_limit", "precision"}, name)
 	})
-	program.Group(flags, "The network", c.Flags, training...)
-	program.Group(flags, "The verification", func(flags *flag.FlagSet) {
+	flags.Group("network", "the network", c.Flags, training...)
+	flags.Group("checks", "what is checked, and how it is printed", func(flags *flag.FlagSet) {
+		base.PresetFlag(flags, &preset)
 		flags.StringVar(&loss, "loss", "mean", "mean or sum over the targets")
-		flags.StringVar(&saved, "checkpoint", "", "directory of a trained model, instead of random weights")
-		flags.StringVar(&data, "data", "", "text for the checkpoint's batch; by default tinyshakespeare")
+		flags.StringVar(&saved, "model", "", "directory of a run, or a published model, instead of random weights")
+		flags.StringVar(&data, "data", "", "text for the batch of -model; by default tinyshakespeare")
 		flags.BoolVar(&asJSON, "json", false, "print data instead of a table; not with -all")
 		flags.BoolVar(&all, "all", false, "check every layer on its own instead of a model")
 		flags.BoolVar(&inField, "exact", false,
@@ -69,14 +78,20 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		flags.StringVar(&pagePath, "page", "",
 			"file for a page of the papers' equations and their tests, instead of a model")
 	})
-	if err := program.Parse(flags, args); err != nil {
+	flags.Old("checkpoint", "model")
+	flags.Often("preset attention position norm block mlp activation head n_layer n_head n_embd block_size bias " +
+		"batch_size " +
+		"seed precision loss model data all exact page json")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if err := base.ApplyPreset(flags, preset, &c, keepSizes); err != nil {
 		return err
 	}
 	if err := together(flags, saved != ""); err != nil {
 		return err
 	}
-	known := loss == "mean" || loss == "sum"
-	if err := program.Want(known, "-loss", strconv.Quote(loss), "mean or sum"); err != nil {
+	if err := program.OneOf("-loss", loss, "mean", "sum"); err != nil {
 		return err
 	}
 	switch {
@@ -127,7 +142,7 @@ func (b *bar) close() {
 }
 
 // together returns an error for flags that would have no effect.
-func together(flags *flag.FlagSet, saved bool) (err error) {
+func together(flags *program.FlagSet, saved bool) (err error) {
 	alone, does := "", "" // a flag that takes no other
 	flags.Visit(func(f *flag.Flag) {
 		switch {
@@ -142,10 +157,10 @@ func together(flags *flag.FlagSet, saved bool) (err error) {
 		case err != nil:
 		case alone != "" && f.Name != alone:
 			err = errors.Errorf("-%s: -%s %s takes no other flag", f.Name, alone, does)
-		case saved && !slices.Contains([]string{"checkpoint", "data", "loss", "json", "batch_size", "seed"}, f.Name):
-			err = errors.Errorf("-%s: the network is that of -checkpoint; give one of the two", f.Name)
+		case saved && !slices.Contains([]string{"model", "data", "loss", "json", "batch_size", "seed"}, f.Name):
+			err = errors.Errorf("-%s: the network is that of -model; give one of the two", f.Name)
 		case !saved && f.Name == "data":
-			err = errors.New("-data: without -checkpoint the batch is random; give both")
+			err = errors.New("-data: without -model the batch is random; give both")
 		}
 	})
 	return err

@@ -153,15 +153,15 @@ func TestMistakes(t *testing.T) {
 		{[]string{"foo"}, `unexpected argument "foo"`},
 		{[]string{"-all", "-json"}, "-json: -all checks every layer on its own"},
 		{[]string{"-all", "-n_layer", "1"}, "-n_layer: -all checks"},
-		{[]string{"-checkpoint", "nowhere", "-attention", "bigbird"}, "-attention: the network is that of -checkpoint"},
-		{[]string{"-data", "input.txt"}, "-data: without -checkpoint"},
+		{[]string{"-model", "nowhere", "-attention", "bigbird"}, "-attention: the network is that of -model"},
+		{[]string{"-data", "input.txt"}, "-data: without -model"},
 		{[]string{"-page", "x.html", "-exact"}, "-exact: -page writes a page about the papers and takes no other flag"},
 	} {
 		if status, _, complaint := do(test.args...); status != 1 || !strings.Contains(complaint, test.want) {
 			t.Errorf("%v: got status %d: %s; want 1: %s", test.args, status, complaint, test.want)
 		}
 	}
-	if status, out, complaint := do("-h"); status != 0 || out != "" || !strings.Contains(complaint, "-checkpoint") {
+	if status, out, complaint := do("-h"); status != 0 || out != "" || !strings.Contains(complaint, "-model") {
 		t.Errorf("-h: got status %d, %q, %q; want the flags", status, out, complaint)
 	}
 }
@@ -254,7 +254,7 @@ func trainSome(t *testing.T, c gpt.Config, verses, dir string) {
 func TestHelp(t *testing.T) {
 	_, _, help := do("-help")
 	for flag, want := range map[string]bool{
-		"-checkpoint": true, "-n_layer": true, "-batch_size": true, "-learning_rate": false, "-out_dir": false,
+		"-model": true, "-n_layer": true, "-batch_size": true, "-learning_rate": false, "-out_dir": false,
 	} {
 		if strings.Contains(help, "  "+flag+" ") != want {
 			t.Errorf("%s: got %t in\n%s", flag, !want, help)

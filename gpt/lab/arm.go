@@ -14,7 +14,9 @@ import (
 // Arm is a variant of the study's Base.
 type Arm struct {
 	Name string
-	// Set lists changes such as "attention=linear" or "n_inner=344", with the names of the flags of gpt.Config.
+	// Set lists changes such as "attention=linear" or "n_inner=344", with the names of the flags of gpt.Config, or
+	// "preset=modern": the network and the optimizer of a preset. The batches, the context, the steps and the seed are
+	// those of the study.
 	Set []string
 	// Change, which is optional, changes what Set cannot: it may add user-defined parts and hooks. It follows Set.
 	Change func(*gpt.Config)
@@ -97,6 +99,38 @@ func (a Arm) Apply(c gpt.Config) (gpt.Config, error) {
 	return c, nil
 }
 
+// presets lists the names of the presets that have a network.
+func presets() (names []string) {
+	for _, p := range gpt.Presets() {
+		if p.Config.NEmbd > 0 {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// preset replaces the network of c and its optimizer by those of a preset.
+func preset(c *gpt.Config, name string) error {
+	p, err := gpt.PresetOf(name)
+	if err != nil {
+		return err
+	}
+	if p.Config.NEmbd == 0 {
+		return errors.Errorf("preset: got %s, which has no network, want one of %s", name, strings.Join(presets(),
+			", "))
+	}
+	next := p.Config
+	next.BlockSize, next.VocabSize, next.Run, next.Carry, next.Parts, next.Hooks = c.BlockSize, c.VocabSize, c.Run,
+		c.Carry,
+		c.Parts, c.Hooks
+	next.BatchSize, next.GradientAccumulationSteps, next.Seed = c.BatchSize, c.GradientAccumulationSteps, c.Seed
+	next.DecayLR, next.Schedule, next.WarmupIters = c.DecayLR, c.Schedule, c.WarmupIters
+	next.LRDecayIters, next.CooldownIters = c.LRDecayIters, c.CooldownIters
+	next.Kernels, next.Precision = c.Kernels, c.Precision
+	*c = next
+	return nil
+}
+
 // apply applies changes of the form name=value.
 func apply(c *gpt.Config, changes []string) error {
 	fs := flag.NewFlagSet("arm", flag.ContinueOnError)
@@ -104,8 +138,18 @@ func apply(c *gpt.Config, changes []string) error {
 	c.Flags(fs)
 	for _, change := range changes {
 		name, value, ok := strings.Cut(change, "=")
-		if !ok {
-			return errors.Errorf("got %q, want name=value such as attention=linear", change)
+		switch _, err := gpt.PresetOf(change); {
+		case !ok && err == nil: // modern is short for preset=modern
+			name, value = "preset", change
+		case !ok:
+			return errors.Errorf("got %q, want name=value such as attention=linear, or a preset%s", change,
+				spelling.Hint(change, presets()))
+		}
+		if name == "preset" {
+			if err := preset(c, value); err != nil {
+				return err
+			}
+			continue
 		}
 		if fs.Lookup(name) == nil {
 			var names []string

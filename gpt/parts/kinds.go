@@ -19,6 +19,7 @@ import (
 type Kind struct {
 	Key      string           // in configurations, such as qk_norm
 	Help     string           // of the flag
+	Topic    string           // of a program's help, beside "attention" and others; by default "network"
 	Variants func() []Variant // the default first, which need not be a part
 }
 
@@ -41,36 +42,40 @@ func Apart(build NewLink) func() NewLink { return func() NewLink { return build 
 // Kinds lists the library's kinds.
 func Kinds() []Kind {
 	return []Kind{
-		{"qk_norm", "norm of queries and keys, over a head or over all heads", qkNorms},
-		{"attn_gate", "gate of the heads of an attention", attnGates},
-		{"attn_sinks", "sink of each head beside the keys of an attention", named(AttnSinks)},
+		{"qk_norm", "norm of queries and keys, over a head or over all heads", "attention", qkNorms},
+		{"attn_gate", "gate of the heads of an attention", "attention", attnGates},
+		{"attn_sinks", "sink of each head beside the keys of an attention", "attention", named(AttnSinks)},
 		{
 			"value_residual", "mixing of the values of an attention with those of the first block",
-			valueResiduals,
+			"attention", valueResiduals,
 		},
 		{
 			"skips",
 			"mixing of earlier results into the inputs of blocks: the embeddings, or block i into block n_layer-1-i",
-			skips,
+			"residual", skips,
 		},
 		{
 			"initialization", "initial values of c_proj in attention and MLP: GPT-2's, which fall with the depth, or 0",
-			named(Initializations),
+			"network", named(Initializations),
 		},
 		{
 			"short_conv",
 			"convolutions over 4 tokens: before attention (a), of q, k and v (b), before (c) and in the MLP (d)",
-			named(ShortConvs),
+			"network", named(ShortConvs),
 		},
 		{
 			"xsa", "leave the direction of a token's value out of the results of heads: all of it, or a learned share",
-			xsas,
+			"attention", xsas,
 		},
 		{
 			"hyper_connections", "4 parallel residual streams, which every attention and MLP mixes",
-			hyperConnections,
+			"residual", hyperConnections,
 		},
-		{"smear", "mixing of a token with the one before it, ahead of the first block: by a learned share", smears},
+		{
+			"smear", "mixing of a token with the one before it, ahead of the first block: by a learned share",
+				"network",
+			smears,
+		},
 	}
 }
 

@@ -29,7 +29,8 @@ func ExampleRegistry_ownLink() {
 	c := small()
 	plain, _ := c.Count()
 	c.Parts.Kinds = []parts.Kind{{
-		Key: "exclusive", Help: "leave out the direction of a token's value", Variants: func() []parts.Variant {
+		Key: "exclusive", Help: "leave out the direction of a token's value", Topic: "attention",
+		Variants: func() []parts.Variant {
 			return []parts.Variant{{Name: "none"}, {Name: "learned", After: parts.Apart(newExclusive)}}
 		},
 	}}

@@ -157,7 +157,7 @@ func (c *Scaling) ScalingFields() field.List {
 	names := Names(parametrizations())
 	name := NameField("parametrization", &c.Parametrization, names,
 		"how initial values, factors and learning rates change with the size").Optional(names[0])
-	return slices.Concat(field.List{name}, c.sizes(), c.Multipliers.fields())
+	return slices.Concat(field.List{name}, c.sizes(), c.Multipliers.fields()).Topic("scaling")
 }
 
 func (c *Scaling) sizes() field.List {

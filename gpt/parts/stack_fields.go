@@ -1,6 +1,7 @@
 package parts
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +13,7 @@ import (
 // of the JSON while they are 0.
 func (s *Stack) SizeFields() field.List {
 	yarn, long := s.Rope.yarnFields(), s.Rope.longFields()
-	return append(field.List{
+	return slices.Concat(field.List{
 		field.New("n_layer", &s.NLayer, field.Size(1), "number of transformer blocks"),
 		field.New("n_head", &s.NHead, field.Size(1), "number of attention heads of a block"),
 		field.New("n_embd", &s.NEmbd, field.Size(1), "width of the embeddings"),
@@ -26,6 +27,7 @@ func (s *Stack) SizeFields() field.List {
 		field.New("v_size", &s.VSize, field.Size(0), "value size of a head; 0 is n_embd/n_head"),
 		field.New("n_inner", &s.NInner, field.Size(0), "hidden width of the MLP; 0 is 4·n_embd"),
 		field.New("eps", &s.Eps, field.Fraction(), "epsilon of the normalisation; 0 is 1e-5"),
+	}.Topic("network"), field.List{
 		field.New("rope_theta", &s.Rope.Theta, field.NonNegative(),
 			"base of the rotary positions' frequencies; 0 is 10000"),
 		field.New("rope_local_base_freq", &s.Rope.LocalBaseFreq, field.NonNegative(),
@@ -41,9 +43,10 @@ func (s *Stack) SizeFields() field.List {
 		yarn[0], yarn[1], yarn[2], yarn[3], long[0], long[1],
 		field.New("no_rope_layer_interval", &s.Rope.NoRopeLayerInterval, field.Size(0),
 			"leave rotary positions out of every k-th block, such as 4; 0 leaves out none").Optional(),
+	}.Topic("position"), field.List{
 		field.New("attn_logit_softcapping", &s.Sublayers.AttnLogitSoftcapping, field.NonNegative(),
 			"c of the scores c·tanh(s/c) of attention with a softmax; 0 is no cap").Optional(),
-	}, s.Experts.fields()...)
+	}.Topic("attention"), s.Experts.fields().Topic("experts"))
 }
 
 // yarnFields returns the fields that only rope_scaling yarn reads.
@@ -78,16 +81,18 @@ func (r *Rope) longFields() field.List {
 // PartFields returns the fields of the parts' names, which must be in known. The fields of parts that
 // were added later are left out of the JSON while they are empty.
 func (s *Stack) PartFields(known Registry) field.List {
-	list := field.List{
+	list := slices.Concat(field.List{
 		NameField("position", &s.Position, Names(known.Positions), "encoding of the tokens' positions"),
+	}.Topic("position"), field.List{
 		s.attentionField(Names(known.Attentions)),
+	}.Topic("attention"), field.List{
 		NameField("norm", &s.Norm, Names(known.Norms), "normalisation"),
 		NameField("block", &s.Block, Names(known.Blocks), "arrangement of a block: the place of the normalisation"),
 		NameField("activation", &s.Activation, Names(known.Activations), "activation of the MLP, gelu being exact"),
 		NameField("mlp", &s.MLP, Names(known.MLPs), "layer after the attention of a block").Optional(),
-	}
+	}.Topic("network"))
 	for _, k := range known.Kinds {
-		list = append(list, k.field(s))
+		list = append(list, field.List{k.field(s)}.Topic(cmp.Or(k.Topic, "network"))...)
 	}
 	return list
 }
@@ -117,4 +122,6 @@ func nameField(name string, value any, known []string, what string) field.Field 
 }
 
 // OptionFields returns the fields of the options of the known attentions.
-func (s *Stack) OptionFields(known Registry) field.List { return s.Options.fields(known.Attentions) }
+func (s *Stack) OptionFields(known Registry) field.List {
+	return s.Options.fields(known.Attentions).Topic("attention")
+}

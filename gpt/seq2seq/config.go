@@ -64,7 +64,7 @@ func (c *Config) networkFields() field.List {
 			"longest target in tokens including its end; 0 takes it from the pairs"),
 		field.New("source_vocab", &c.SourceVocab, field.Size(1), "tokens of the source; 0 takes them from the pairs"),
 		field.New("target_vocab", &c.TargetVocab, field.Size(1), "tokens of the target; 0 takes them from the pairs"),
-	}, c.SizeFields(), c.PartFields(c.known()), c.OptionFields(c.known()))
+	}, c.SizeFields(), c.PartFields(c.known()), c.OptionFields(c.known())).Topic("network")
 }
 
 // Flags registers every field with fs under its JSON name, with the current value in c as the default.

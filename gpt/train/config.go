@@ -4,6 +4,7 @@ package train
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
@@ -67,12 +68,15 @@ func Fields(t *Training, r *Run, optimizers, schedules []string) field.List {
 	if t == nil || r == nil {
 		return nil
 	}
-	return field.List{
+	return slices.Concat(field.List{
 		field.New("batch_size", &t.BatchSize, field.Size(1), "number of sequences in a micro-batch"),
 		field.New("gradient_accumulation_steps", &t.GradientAccumulationSteps, field.Size(1),
 			"number of micro-batches in a step"),
+	}, field.List{
 		field.New("learning_rate", &t.LearningRate, field.Positive(), "highest learning rate"),
+	}.Topic("schedule"), field.List{
 		field.Free("max_iters", &r.MaxIters, field.Size(0), "number of steps to train"),
+	}, field.List{
 		field.New("optimizer", &t.Optimizer, field.OneOf(optimizers...), "optimizer: "+strings.Join(optimizers, ", ")),
 		field.New("weight_decay", &t.WeightDecay, field.NonNegative(), "weight decay, on matrices"),
 		field.New("beta1", &t.Beta1, field.Fraction(),
@@ -93,6 +97,7 @@ func Fields(t *Training, r *Run, optimizers, schedules []string) field.List {
 			"largest size of SOAP's L and R; a longer side of a matrix is not rotated; 0 is 4096").Optional(),
 		field.New("grad_clip", &t.GradClip, field.NonNegative(),
 			"largest global norm of the gradient; 0 is no clipping"),
+	}.Topic("optimizer"), field.List{
 		field.New("decay_lr", &t.DecayLR, field.Any(), "change the learning rate by the schedule; false is constant"),
 		field.New("schedule", &t.Schedule, field.OneOf(schedules...),
 			"of the learning rate: "+strings.Join(schedules, ", ")).Optional(Schedules()[0].Name),
@@ -101,6 +106,7 @@ func Fields(t *Training, r *Run, optimizers, schedules []string) field.List {
 		field.New("cooldown_iters", &t.CooldownIters, field.Size(0),
 			"number of steps of the decay of schedule wsd; 0 is a fifth of lr_decay_iters").Optional(),
 		field.New("min_lr", &t.MinLR, field.NonNegative(), "lowest learning rate after warm-up"),
+	}.Topic("schedule"), field.List{
 		field.New("label_smoothing", &t.LabelSmoothing, field.Fraction(),
 			"label smoothing while training: share of the target's probability that all tokens divide, such as 0.1").
 			Optional(),
@@ -116,14 +122,17 @@ func Fields(t *Training, r *Run, optimizers, schedules []string) field.List {
 		field.Free("log_interval", &r.LogInterval, field.Size(1), "number of steps between log lines"),
 		field.New("seed", &t.Seed, field.Uint64(), "seed of every random choice"),
 		field.Free("out_dir", &r.OutDir, field.Any(), "directory of the run's files"),
+	}, field.List{
 		field.Free("threads", &r.Threads, field.UpTo(4096), "threads of the kernels; 0 is one per processor"),
 		field.New("kernels", &t.Kernels, field.Any(), "use kernels; false builds the reference, stock operations"),
 		field.New("precision", &t.Precision, field.OneOf(graph.Precisions()...),
 			"precision of products: "+strings.Join(graph.Precisions(), ", ")+
 				", rounded to bfloat16 and added in float32").
 			Optional(graph.Precisions()[0]),
+	}.Topic("machine"), field.List{
 		field.New("frozen", (*[]string)(&t.Frozen), field.Any(),
 			"comma-separated patterns of parameters not to train, such as wte.*,h.0.*; empty is none").Optional(),
+	}, field.List{
 		field.Free("recompute", &r.Recompute, field.Any(),
 			"compute a block's activations again in the backward pass: less memory, more time, the same bits"),
 		field.Free("memory_limit", &r.MemoryLimit, field.NonNegative(),
@@ -131,5 +140,5 @@ func Fields(t *Training, r *Run, optimizers, schedules []string) field.List {
 		field.Free("shard_optimizer", &r.ShardOptimizer, field.Any(),
 			"each of several ranks keeps a part of the optimizer's moments: less memory, the same bits").
 			Optional("false"),
-	}
+	}.Topic("machine")).Topic("training")
 }

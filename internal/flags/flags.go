@@ -41,8 +41,8 @@ func silent(reason string) bool { return reason == "parse error" || reason == "v
 
 // want describes the values of a flag, or returns "" for one of an unknown kind.
 func want(f *flag.Flag) string {
-	if _, ok := f.Value.(interface{ Get() int }); ok {
-		return "a whole number such as 100"
+	if described, ok := f.Value.(interface{ Want() string }); ok && described.Want() != "" {
+		return described.Want()
 	}
 	value, ok := f.Value.(flag.Getter)
 	if !ok {

@@ -15,11 +15,20 @@ func Nearest(word string, names []string, n int) []string {
 	return sorted[:min(n, len(sorted))]
 }
 
-// Meant returns the name nearest to word if fewer than three bytes differ, and otherwise "".
+// Meant returns the name nearest to word if fewer than three bytes and at most half of them differ. Otherwise it
+// returns
+// the first name that begins with the word or contains the word, if the word has three bytes or more, or "".
 func Meant(word string, names []string) string {
 	for _, name := range Nearest(word, names, 1) {
-		if Distance(word, name) < 3 {
+		if d := Distance(word, name); d < 3 && 2*d <= len(word) {
 			return name
+		}
+	}
+	for _, holds := range []func(name, word string) bool{strings.HasPrefix, strings.Contains} {
+		for _, name := range names {
+			if len(word) > 2 && holds(name, word) {
+				return name
+			}
 		}
 	}
 	return ""

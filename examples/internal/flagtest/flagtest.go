@@ -27,7 +27,10 @@ import (
 type Program struct {
 	Run func(ctx context.Context, args []string, stdout, stderr io.Writer) error
 
-	// Args returns the arguments of the small run, whose files go into dir.
+	// Name is the name of the program, such as graph, or of one of its commands, such as gpt2 tune.
+	Name string
+
+	// Args returns the arguments of the small run after the command, whose files go into dir.
 	Args func(dir string) []string
 
 	// Values holds values to try for flags where half of a number or the opposite of a bool is unsuitable. " with "
@@ -114,7 +117,8 @@ func (p Program) Closed(t *testing.T) {
 	var files [2]string
 	for i, out := range []io.Writer{io.Discard, &head{}} {
 		dir := t.TempDir()
-		if err := p.Run(t.Context(), p.Args(dir), out, io.Discard); err != nil && !errors.Is(err, syscall.EPIPE) {
+		if err := p.Run(t.Context(), slices.Concat(p.command(), p.Args(dir)), out, io.Discard); err != nil &&
+			!errors.Is(err, syscall.EPIPE) {
 			t.Fatal(err)
 		}
 		files[i] = written(t, dir)
@@ -159,22 +163,38 @@ func (f listed) other() string {
 // flags reads the flags in -help, with their kind, "" for a bool, and the default if it is not zero.
 func (p Program) flags(t *testing.T) (list []listed) {
 	t.Helper()
-	var help bytes.Buffer
-	if err := p.Run(t.Context(), []string{"-help"}, io.Discard, &help); !errors.Is(err, flag.ErrHelp) {
-		t.Fatalf("-help: got %v", err)
-	}
-	entry := regexp.MustCompile(`(?m)^  -(\S+) ?(\S*)\n((?:    \t.*\n)+)`)
-	for _, m := range entry.FindAllStringSubmatch(help.String(), -1) {
+	help := p.help(t, "all")
+	entry := regexp.MustCompile(`(?m)^  -(\S+)(?: (int|uint|float|string|duration|list|value))?((?:\s+\S.*)?\n(?:   ` +
+		` .*\n)*)`)
+	for _, m := range entry.FindAllStringSubmatch(help, -1) {
 		f := listed{name: m[1], kind: m[2]}
-		if d := regexp.MustCompile(`\(default "?(.*?)"?\)\n`).FindStringSubmatch(m[3]); d != nil {
+		text := strings.Join(strings.Fields(m[3]), " ")
+		if d := regexp.MustCompile(`\(default (.*?)\)$`).FindStringSubmatch(text); d != nil {
 			f.value = d[1]
 		}
 		list = append(list, f)
 	}
-	if len(list) < 3 {
-		t.Fatalf("-help lists %d flags:\n%s", len(list), help.String())
+	if len(list) < 2 {
+		t.Fatalf("-help lists %d flags:\n%s", len(list), help)
 	}
 	return list
+}
+
+// command returns the arguments before the flags.
+func (p Program) command() []string { return strings.Fields(p.Name)[1:] }
+
+// help returns the help, of a topic if the word is not empty.
+func (p Program) help(t *testing.T, word string) string {
+	t.Helper()
+	var help bytes.Buffer
+	args := append(p.command(), "-help")
+	if word != "" {
+		args = append(args, word)
+	}
+	if err := p.Run(t.Context(), args, io.Discard, &help); !errors.Is(err, flag.ErrHelp) {
+		t.Fatalf("%q: got %v", args, err)
+	}
+	return help.String()
 }
 
 // run returns what a run prints and writes, without times and the names of directories, or its error.
@@ -185,7 +205,7 @@ func (p Program) run(t *testing.T, more []string) string {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	args := append(p.Args(dir), more...)
+	args := slices.Concat(p.command(), p.Args(dir), more)
 	if err := p.Run(t.Context(), args, &out, io.Discard); err != nil {
 		return "refused: " + strings.ReplaceAll(err.Error(), dir, "DIR")
 	}

@@ -1,30 +1,76 @@
 package program
 
 import (
+	"cmp"
 	"flag"
+	"io"
+	"slices"
 	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/internal/spelling"
 )
 
-// suggestion returns "; did you mean -…?" for the error of an unknown flag, or "" if no flag is similar.
-func suggestion(fs *flag.FlagSet, err error) string {
-	given, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
-	if !unknown {
-		return ""
-	}
-	given = strings.ReplaceAll(strings.ToLower(given), "-", "_")
-	for _, name := range elsewhere()[given] {
+// Suggestion returns what the error of an unknown flag adds: the flag that was probably meant, or the program or the
+// command that has the flag.
+func (fs *FlagSet) Suggestion(given string) string {
+	name := strings.ReplaceAll(strings.ToLower(given), "-", "_")
+	for _, name := range elsewhere()[name] {
 		if fs.Lookup(name) != nil {
 			return "; did you mean -" + name + "?"
 		}
 	}
+	if fs.Lookup(name) != nil {
+		return "; did you mean -" + name + "?"
+	}
+	if other := fs.sister(name); other != "" {
+		return other
+	}
 	var names []string
 	fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
-	if meant := spelling.Meant(given, names); meant != "" {
+	if meant := spelling.Meant(name, names); meant != "" {
 		return "; did you mean -" + meant + "?"
 	}
-	return ""
+	return "; -help lists the flags"
+}
+
+// sister says which program, with its command, has a flag, or which command has replaced the flag. It looks at the
+// commands of this program first, and returns "" if there is none.
+func (fs *FlagSet) sister(name string) string {
+	program, _, _ := strings.Cut(fs.Name(), " ")
+	list := Sisters()
+	slices.SortStableFunc(list, func(a, b [2]string) int {
+		return cmp.Compare(rank(a[0], program), rank(b[0], program))
+	})
+	for _, s := range list {
+		if strings.HasSuffix(s[0], " "+name) {
+			return "; it is a command: ./examples/" + s[0]
+		}
+	}
+	for _, s := range list {
+		if slices.Contains(strings.Fields(s[1]), name) {
+			return "; ./examples/" + s[0] + " has it"
+		}
+	}
+	config := Flags("", io.Discard)
+	new(gpt.Config).Flags(config.FlagSet)
+	switch f := config.Lookup(name); {
+	case f == nil:
+		return ""
+	case topicOf(f) == "lora":
+		return "; ./examples/gpt2 tune has it"
+	case program == "gpt2":
+		return "; ./examples/gpt2 train has it"
+	}
+	return "; ./examples/tinyshakespeare has it"
+}
+
+// rank returns 0 for a command of the program, and 1 for others.
+func rank(command, program string) int {
+	if name, _, _ := strings.Cut(command, " "); name == program {
+		return 0
+	}
+	return 1
 }
 
 // elsewhere maps the names that other tools use for a flag to its possible names here.

@@ -18,6 +18,7 @@ type Field struct {
 	domain   Domain
 	free     bool
 	optional []string // values that the JSON leaves out
+	topic    string   // of a program's help
 }
 
 // Int is a whole number that is not stored in a variable. A flag calls Set, and JSON calls Read.

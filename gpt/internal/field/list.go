@@ -1,6 +1,7 @@
 package field
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -36,6 +37,15 @@ func (l List) Find(name string) (f Field, ok bool) {
 		return Field{}, false
 	}
 	return l[i], true
+}
+
+// Topic returns the fields under a topic of a program's help, except those that have one already.
+func (l List) Topic(topic string) List {
+	list := slices.Clone(l)
+	for i := range list {
+		list[i].topic = cmp.Or(list[i].topic, topic)
+	}
+	return list
 }
 
 // Fixed returns the fields that must be the same when a run is resumed.
