@@ -4,15 +4,9 @@
 //
 //	go run ./examples/inspect look -prompt "To be or not to be"   # tables and a page of the model in out/ on the text
 //	go run ./examples/inspect forms -prompt "To be"               # a heatmap of every head, beside prescribed forms
-//	go run ./examples/inspect ablate -parts heads                 # the loss without each head, as a table and a
-//
-// picture
-//
+//	go run ./examples/inspect ablate -parts heads                 # the loss without each head, and a picture
 //	go run ./examples/inspect ablate -parts mlp -mean             # with each MLP replaced by its mean output
-//	go run ./examples/inspect patch -prompt "the ki" -corrupt "the mi" -right n -wrong l   # where an answer comes
-//
-// from
-//
+//	go run ./examples/inspect patch -prompt "the ki" -corrupt "the mi" -right n -wrong l   # sources of an answer
 //	go run ./examples/inspect curvature                           # the largest eigenvalue of the loss's Hessian
 //	go run ./examples/inspect runs -model out,out2                # a page with the measurements of two runs
 package main

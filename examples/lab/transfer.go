@@ -67,7 +67,7 @@ func (o *options) sweeps() (all transfer, err error) {
 
 // transferFlags adds the flags of the command transfer.
 func (o *options) transferFlags(fs *flag.FlagSet) {
-	fs.StringVar(&o.widths, "widths", "32,64,128", "find the best of -rates for models of these widths, with and " +
+	fs.StringVar(&o.widths, "widths", "32,64,128", "find the best of -rates for models of these widths, with and "+
 		"without "+
 		"muP, whose base is -base_width or the narrowest")
 	fs.StringVar(&o.rates, "rates", "1e-3,2e-3,4e-3,8e-3,1.6e-2", "the learning rates")

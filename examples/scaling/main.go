@@ -4,7 +4,9 @@
 //	go run ./examples/scaling                                      # char on 10 Gbit/s Ethernet; a table and a plot
 //	go run ./examples/scaling -preset gpt2 -micro_ms 567 -network 100gbit
 //	mpirun -H host1,host2 -np 2 ./scaling -measure                 # built with -tags mpi: prints a value for
+//
 // -measured
+//
 //	go run ./examples/scaling -preset baby -micro_ms 345 -measured 0.26:0.9,3.3:28,43:372
 //
 // It trains nothing: there are no schedules, averages or validation.
@@ -44,7 +46,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var measure bool
 	fs.Group("scaling", "the model and the machines", func(fs *flag.FlagSet) {
 		base.PresetFlag(fs, &preset)
-		fs.Float64Var(&microMS, "micro_ms", charMS, "milliseconds that a machine computes for a micro-batch, as " +
+		fs.Float64Var(&microMS, "micro_ms", charMS, "milliseconds that a machine computes for a micro-batch, as "+
 			"measured "+
 			"by examples/bench; the default is of shakespeare")
 		fs.IntVar(&micros, "gradient_accumulation_steps", 64, "micro-batches in a step, of all machines together")
@@ -70,7 +72,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return err
 		}
 		if !fs.Given()["micro_ms"] {
-			return errors.Errorf("-micro_ms: got none with -preset %s, want the time that examples/bench -preset " +
+			return errors.Errorf("-micro_ms: got none with -preset %s, want the time that examples/bench -preset "+
 				"%[1]s "+
 				"measures: the default of %v ms is of shakespeare", preset, charMS)
 		}

@@ -4,8 +4,7 @@
 //
 //	go run ./examples/tinyshakespeare                                # train, sample, save to out/
 //	go run ./examples/tinyshakespeare -resume                        # resume after Ctrl-C, bit-identically
-//	go run ./examples/tinyshakespeare -serve :0                      # show the run in a browser, at the printed
-// address
+//	go run ./examples/tinyshakespeare -serve :0                      # show the run in a browser
 //	go run ./examples/tinyshakespeare -sample_only -prompt "ROMEO:"  # sample from the checkpoint
 //
 // Built with -tags mpi and started by mpirun or srun it is one of several ranks, which share the micro-batches of a

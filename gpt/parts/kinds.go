@@ -73,7 +73,7 @@ func Kinds() []Kind {
 		},
 		{
 			"smear", "mixing of a token with the one before it, ahead of the first block: by a learned share",
-				"network",
+			"network",
 			smears,
 		},
 	}

@@ -12,7 +12,7 @@ import (
 type count struct{}
 
 func (count) String() string   { return "0" }
-func (count) Get() int         { return 0 }
+func (count) Get() any         { return 0 }
 func (count) Set(string) error { return errors.New("parse error") }
 
 // word is a value that says itself what it must be.
