@@ -130,7 +130,7 @@ func (c *Config) trainingFields() field.List {
 	return append(train.Fields(&c.Training, &c.Run, parts.Names(known.Optimizers), parts.Names(known.Schedules)),
 		field.New("carry", &c.Carry, field.Any(),
 			"hand the states of recurrences on from step to step: each row of a batch continues where it ended").
-			Optional("false")).Topic("training")
+			Optional("false"))
 }
 
 // networkFields binds the fields that describe the network.
@@ -148,8 +148,8 @@ func (c *Config) networkFields() field.List {
 		field.New("n_future_tokens", &c.FutureTokens, field.UpTo(maxFuture),
 			"tokens that every position predicts in training, each with a last block of its own; 0 is 1").Optional("1"),
 	}
-	return slices.Concat(sizes, c.SizeFields(), c.Adapters.fields().Topic("lora"), c.PartFields(known), head,
-		c.OptionFields(known), c.ScalingFields()).Topic("network")
+	return slices.Concat(sizes, c.SizeFields(), c.Adapters.fields(), c.PartFields(known), head, c.OptionFields(known),
+		c.ScalingFields())
 }
 
 // maxFuture is the largest number of tokens that a network predicts.

@@ -57,10 +57,10 @@ func (fs *FlagSet) Group(name, about string, register func(*flag.FlagSet), leave
 	})
 }
 
-// topicOf returns the topic of a configuration's flag, or "".
+// topicOf returns the topic of a configuration's flag, by default "network", or "" for another flag.
 func topicOf(f *flag.Flag) string {
 	if described, ok := f.Value.(interface{ Topic() string }); ok {
-		return described.Topic()
+		return cmp.Or(described.Topic(), "network")
 	}
 	return ""
 }

@@ -57,7 +57,7 @@ func (fs *FlagSet) sister(name string) string {
 	switch f := config.Lookup(name); {
 	case f == nil:
 		return ""
-	case topicOf(f) == "lora":
+	case strings.HasPrefix(name, "lora_"):
 		return "; ./examples/gpt2 tune has it"
 	case program == "gpt2":
 		return "; ./examples/gpt2 train has it"
