@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 	"time"
@@ -67,10 +66,7 @@ func (o options) stage(name string, a *agent) (s *stage, err error) {
 // restore sets the state of a checkpoint.
 func (s *stage) restore(cp *checkpoint.Checkpoint) error {
 	var state train.State[string]
-	if err := train.ReadJSON(cp, train.StateFile, train.MaxJSON, &state); err != nil {
-		return err
-	}
-	if err := state.Check(cp, stateFormat); err != nil {
+	if err := train.ReadState(cp, train.MaxJSON, &state, stateFormat); err != nil {
 		return err
 	}
 	if state.Config != s.settings {
@@ -79,11 +75,7 @@ func (s *stage) restore(cp *checkpoint.Checkpoint) error {
 	if err := train.ReadJSON(cp, rewardsFile, train.MaxJSON, &s.rewards); err != nil {
 		return err
 	}
-	f, err := train.OpenTensors(cp, train.WeightsFile)
-	if err != nil {
-		return err
-	}
-	if err := train.Restore(train.Parameters(s.agent.model.Params()), f); err != nil {
+	if err := train.ReadWeights(cp, s.agent.model.Graph); err != nil {
 		return err
 	}
 	return state.Restore(s.agent.Core, cp)
@@ -96,9 +88,8 @@ func (s *stage) save(ctx context.Context, end bool) error {
 		if err != nil {
 			return err
 		}
-		files := append(s.agent.Core.Files(state.Step, func(w io.Writer) error {
-			return train.WriteTensors(w, train.Parameters(s.agent.model.Params()), nil, "")
-		}, state), checkpoint.File{Name: rewardsFile, Write: train.WriteJSON(s.rewards)})
+		files := append(s.agent.Core.Files(state.Step, nil, state),
+			checkpoint.File{Name: rewardsFile, Write: train.WriteJSON(s.rewards)})
 		if err := s.dir.Save(state.Step, files); err != nil {
 			return err
 		}

@@ -148,22 +148,30 @@ func (r report) alone(name string, files []checkpoint.File) error {
 
 // spotCheck translates some of the held-out texts.
 func (r report) spotCheck(ctx context.Context) error {
-	w, err := seq2seq.NewTranslator(r.trainer.Model, atOnce, 1)
+	n, total, err := r.greedy(ctx, r.trainer.Model, min(2*atOnce, r.options.tests))
 	if err != nil {
 		return err
 	}
-	pairs, sources, err := r.heldOut(min(2*atOnce, r.options.tests))
+	r.Print("step %d: %d of %d held-out texts are translated right", r.trainer.Done, n, total)
+	r.Add(map[string]float64{"step": float64(r.trainer.Done), "exact_match": float64(n) / float64(total)})
+	return nil
+}
+
+// greedy translates at most n held-out texts, and returns how many of how many are right.
+func (r report) greedy(ctx context.Context, m *seq2seq.Model, n int) (hits, total int, err error) {
+	pairs, sources, err := r.heldOut(n)
 	if err != nil {
-		return err
+		return 0, 0, err
+	}
+	w, err := seq2seq.NewTranslator(m, min(atOnce, len(sources)), 1)
+	if err != nil {
+		return 0, 0, err
 	}
 	found, err := w.Greedy(ctx, sources)
 	if err != nil {
-		return err
+		return 0, 0, err
 	}
-	n := right(found, pairs)
-	r.Print("step %d: %d of %d held-out texts are translated right", r.trainer.Done, n, len(pairs))
-	r.Add(map[string]float64{"step": float64(r.trainer.Done), "exact_match": float64(n) / float64(len(pairs))})
-	return nil
+	return right(found, pairs), len(pairs), nil
 }
 
 // heldOut returns n of the held-out texts, or all, evenly spread.

@@ -87,6 +87,13 @@ func (s Stack) Begun() Stack {
 	return s
 }
 
+// Resumed returns s for a training that continues one with the given Stack: without a RouterAuxLossCoef it has the one
+// that Begun has set there, or has not in an earlier version.
+func (s Stack) Resumed(saved Stack) Stack {
+	s.Experts.RouterAuxLossCoef = cmp.Or(s.Experts.RouterAuxLossCoef, saved.Experts.RouterAuxLossCoef)
+	return s
+}
+
 // checkExperts returns an error if the settings of experts do not fit, or if no MLP reads them. given is s with zeros
 // for defaults.
 func (s Stack) checkExperts(given Stack) error {

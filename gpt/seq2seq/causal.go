@@ -17,9 +17,6 @@ func (c Config) checkCausal(g *graph.Graph, perturb bool) error {
 	g.SetMemoryLimit(c.Limit())
 	_, err := g.BuildSibling(func(g *graph.Graph) error {
 		m := c.declare(g, 2)
-		if err := g.Err(); err != nil {
-			return err
-		}
 		if perturb {
 			causal.Perturb(g)
 		}

@@ -43,7 +43,7 @@ func TestLookingAheadIsRefused(t *testing.T) {
 	}
 	honest := mixingNorm(c.SourceSize, func(i, j int) bool { return i == j })
 	c.Norm, c.Parts.Norms = "own", []parts.Norm{honest}
-	run := newTrainer(t, c)
+	run := begun(t, c)
 	cp := saved(t, run, abc(t), "", nil)
 	loaded, _, err := LoadModel(cp, c.Parts)
 	if err != nil {
@@ -87,26 +87,4 @@ func TestLookingAheadIsRefused(t *testing.T) {
 		}
 		c.Parts.Bidirectional = false
 	}
-}
-
-// Positions that the encoder's attention does not use are refused.
-func TestPositionsAreUsed(t *testing.T) {
-	c := small()
-	c.QKSize, c.Position, c.Attention = 4, "rope", "own"
-	c.Parts.Attentions = []parts.Attention{{Name: "own", New: func(nn.Site, parts.Stack) nn.Attention {
-		return func(at nn.Site) nn.Layer { at.Rotary = nil; return nn.NewSelfAttention(at) }
-	}}}
-	_, err := New(graph.New(graph.Float32, 1), c, 2)
-	mustSay(t, err, "position: got rope, and attention own in block pre never calls Rotate of its Site's Rotary")
-	c.Attention = "full"
-	if _, err := New(graph.New(graph.Float32, 1), c, 2); err != nil {
-		t.Errorf("got %v", err)
-	}
-	c.Options.Set("mixed_keys", 3)
-	mustSay(
-		t, c.ValidateModel(), "mixed_keys: got 3, which attention full does not read, want 0 or attention linformer",
-	)
-	c.Options.Set("mixed_keys", 0)
-	c.Options.Set("window", 3)
-	mustSay(t, c.ValidateModel(), "window: got 3, which attention full does not read, want 0 or attention window")
 }

@@ -79,7 +79,9 @@ func TestCheckpointV1(t *testing.T) {
 		train.WeightsFile:   "738f5e3c6161bdd0ad58d468ac114efbbda480dc989311d6dd8d30a4c1e48998",
 		train.OptimizerFile: "1b6d4f2aa6b51b68fd1fe1ffc6ef0386c8f61535191e90ef1cca73bebc672efd",
 	}
-	for _, f := range filesOf(t, tr, source, target) {
+	files, err := tr.Files(source, target)
+	check(t, err)
+	for _, f := range files {
 		h := sha256.New()
 		if err := f.Write(h); err != nil {
 			t.Fatal(err)

@@ -28,19 +28,9 @@ type Config struct {
 
 // Resolved returns c with zeros replaced by the defaults that they stand for.
 func (c Config) Resolved() Config {
-	c = c.withAttention()
 	c.Stack = c.design().Stack
 	c.Optimizer = cmp.Or(c.Optimizer, parts.Names(parts.Optimizers())[0])
 	c.Training = c.Training.Resolved()
-	return c
-}
-
-// withAttention returns c with the defaults of the attention, which differ from those of a Stack.
-func (c Config) withAttention() Config {
-	c.Attention = cmp.Or(c.Attention, "full")
-	if c.attention().fixed && c.Options.Get("mixed_keys") == 0 {
-		c.Options.Offer("mixed_keys", (c.SourceSize+1)/2)
-	}
 	return c
 }
 
@@ -66,6 +56,9 @@ func (c *Config) networkFields() field.List {
 		field.New("target_vocab", &c.TargetVocab, field.Size(1), "tokens of the target; 0 takes them from the pairs"),
 	}, c.SizeFields(), c.PartFields(c.known()), c.OptionFields(c.known())).Topic("network")
 }
+
+// network returns the fields that change what a graph computes when it does not train, with their values.
+func (c Config) network() []string { return c.networkFields().Without("dropout").Lines() }
 
 // Flags registers every field with fs under its JSON name, with the current value in c as the default.
 func (c *Config) Flags(fs *flag.FlagSet) {
@@ -112,7 +105,15 @@ func (c Config) Validate() error {
 	if err := c.scheduled().Check(c.Parts.Schedules...); err != nil {
 		return err
 	}
-	return c.checkTraining()
+	if err := c.checkParameters(4); err != nil {
+		return err
+	}
+	bytes, err := c.Memory()
+	if err != nil {
+		return err
+	}
+	return c.CheckMemory(bytes, "activations", c.fields(),
+		"batch_size", "source_size", "target_size", "n_layer", "n_head", "n_embd", "target_vocab")
 }
 
 // ValidateModel checks c like Validate, but without the training.
@@ -120,12 +121,12 @@ func (c Config) ValidateModel() error {
 	if err := c.networkFields().Check(); err != nil {
 		return err
 	}
-	names := parts.Names(c.known().Attentions)
-	if got := c.withAttention().Attention; !slices.Contains(names, got) { // a list
+	names, design := parts.Names(c.known().Attentions), c.design()
+	if got := design.Stack.Attention; !slices.Contains(names, got) { // a list
 		return errors.Errorf("attention: got %s, want one of %s for all blocks of the encoder%s",
 			field.Clip(got), strings.Join(names, ", "), spelling.Hint(got, names))
 	}
-	if err := c.withAttention().design().Validate(c.SourceSize); err != nil {
+	if err := design.Validate(c.SourceSize); err != nil {
 		return err
 	}
 	return c.checkParameters(1)

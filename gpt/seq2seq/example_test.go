@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -62,7 +63,34 @@ func ExampleNew() {
 	// input   [1 9 10 0 0 0 1 11 12 13 14 15]
 	// targets [9 10 2 -1 -1 -1 11 12 13 14 15 2]
 	// logits  [12 30]
-	// n_head: 3 heads do not divide n_embd 8; set both qk_size and v_size to do without
+	// seq2seq: n_head: 3 heads do not divide n_embd 8; set both qk_size and v_size to do without
+}
+
+// A search of one's own asks for the logits of the next tokens of all hypotheses.
+func ExampleTranslator_Search() {
+	c := seq2seq.Config{
+		SourceSize: 3, TargetSize: 4, SourceVocab: 9, TargetVocab: 8, Stack: parts.Stack{NLayer: 1, NHead: 1, NEmbd: 4},
+	}
+	m, err := seq2seq.New(graph.New(graph.Float64, 1), c, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	w, err := seq2seq.NewTranslator(m, 2, 3)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = w.Search([][]int{{5, 6}, {7}, {8}}, func(p search.Predictor, sources int) error {
+		logits, err := p.Step(nil)
+		fmt.Println(sources, "sources, logits", logits.Shape)
+		return err
+	})
+	fmt.Println(err)
+	// Output:
+	// 2 sources, logits [6 8]
+	// 1 sources, logits [6 8]
+	// <nil>
 }
 
 // countdowns is a list of pairs of a source with one number and a target that counts down from it.

@@ -30,11 +30,7 @@ func (c Config) counts() (n counts, err error) {
 		err = g.Err()
 		return n
 	}
-	one := declared(1)
-	if err != nil || c.NLayer == 1 {
-		return one, err
-	}
-	two, more := declared(2), float64(c.NLayer-1)
+	one, two, more := declared(1), declared(2), float64(c.NLayer-1)
 	one.parameters += more * (two.parameters - one.parameters)
 	one.values += more * (two.values - one.values)
 	return one, err
@@ -78,19 +74,6 @@ func (c Config) checkParameters(times float64) error {
 	return c.CheckMemory(4*(times*n.parameters+n.values), "parameters and masks", c.fields(),
 		"n_layer", "n_head", "n_embd", "source_vocab", "target_vocab", "source_size", "target_size",
 		"qk_size", "v_size", "n_inner")
-}
-
-// checkTraining returns an error if training needs too much memory.
-func (c Config) checkTraining() error {
-	if err := c.checkParameters(4); err != nil {
-		return err
-	}
-	bytes, err := c.Memory()
-	if err != nil {
-		return err
-	}
-	return c.CheckMemory(bytes, "activations", c.fields(),
-		"batch_size", "source_size", "target_size", "n_layer", "n_head", "n_embd", "target_vocab")
 }
 
 // blocks returns the scopes of the blocks.

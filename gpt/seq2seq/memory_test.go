@@ -58,7 +58,7 @@ func variants() (change []func(*Config)) {
 	for _, v := range parts.Positions() {
 		change = append(change, func(c *Config) { c.Position = v.String() })
 	}
-	for _, v := range attentions(nil) {
+	for _, v := range (Config{}).attentions() {
 		change = append(change, func(c *Config) { c.Attention = v.String(); c.Options.Offer("window", 3) })
 	}
 	return change
@@ -70,7 +70,7 @@ func TestMemoryIsPlanned(t *testing.T) {
 	change := []func(*Config){
 		func(c *Config) { c.Recompute, c.Dropout = true, 0.1 },
 		func(c *Config) { c.GradientAccumulationSteps, c.QKSize, c.VSize, c.NInner = 2, 3, 5, 11 },
-		func(c *Config) { c.BatchSize, c.SourceSize, c.TargetSize = 50, 9, 8 },
+		func(c *Config) { c.BatchSize, c.SourceSize, c.TargetSize, c.NLayer = 50, 9, 8, 6 },
 	}
 	for i, change := range append(change, variants()...) {
 		c := small()
@@ -110,23 +110,37 @@ func TestMemoryIsPlanned(t *testing.T) {
 	}
 }
 
-// The memory of batches that are too large to be planned, or too small, is estimated: four times the parameters, the
-// masks, and eight numbers of each feature, block and token.
+// The memory of networks too wide and of batches too large to be planned, or too small, is estimated: four times the
+// parameters, the masks, and eight numbers of each feature, block and token. Training is refused exactly if it needs
+// more than the limit, and a network if its parameters and masks do.
 func TestMemoryIsEstimated(t *testing.T) {
-	for batch, estimated := range map[int]bool{0: true, 1: false, 1 << 20: false, 1<<20 + 1: true} {
+	for batch, estimated := range map[int]bool{0: true, 1: false, 1 << 20: false, 1<<20 + 1: true, 7: true} {
 		c := small()
-		c.BatchSize = batch
+		if c.BatchSize = batch; batch == 7 {
+			c.NInner = 1 << 24
+		}
 		got, err := c.Memory()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		n, err := c.Resolved().counts()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		want := 4 * (4*n.parameters + n.values + 8*float64(batch)*float64((c.SourceSize+c.TargetSize)*c.NLayer*c.NEmbd))
 		if (got == want) != estimated {
 			t.Errorf("a batch of %d: got %v bytes, the estimate is %v", batch, got, want)
+		}
+		if batch != 1<<20 {
+			continue
+		}
+		for share, refused := range map[float64]bool{0.9: false, 1.1: true, 1.9: true} {
+			c.MemoryLimit = got / share / (1 << 30)
+			if err := c.Validate(); (err != nil) != refused {
+				t.Errorf("%v of the limit: got error %v", share, err)
+			}
+		}
+		for share, refused := range map[float64]bool{1.01: false, 0.99: true} {
+			c.MemoryLimit = share * 4 * (n.parameters + n.values) / (1 << 30)
+			if err := c.ValidateModel(); (err != nil) != refused {
+				t.Errorf("%v of the memory of parameters and masks: got error %v", share, err)
+			}
 		}
 	}
 }
@@ -149,36 +163,38 @@ func TestCountsOfBrokenParts(t *testing.T) {
 	}
 }
 
-// Exceeding the memory is an error that names the sizes, before anything is built.
+// Exceeding the memory is an error that names the sizes, before anything is built. Kernels compute the rows of masks,
+// except those of a window; the matrices of a Linformer are as large as a mask.
 func TestMemoryLimit(t *testing.T) {
 	for _, tc := range []struct {
 		change func(*Config)
 		words  []string
 	}{
-		{func(c *Config) {
-			c.NEmbd = 100_000
-			c.NHead = 1
-		}, []string{"GiB for parameters", "n_embd 100000", "n_head 1", "at most 64 GiB"}},
-		{func(c *Config) { c.NEmbd = 1 << 25 }, []string{"GiB for parameters", "n_embd 33554432"}},
+		{func(c *Config) { c.NEmbd, c.NHead = 100_000, 1 }, []string{"GiB for parameters", "n_embd 100000", "64 GiB"}},
 		{func(c *Config) { c.QKSize = 1 << 28 }, []string{"GiB for parameters", "qk_size 268435456"}},
 		{func(c *Config) { c.TargetVocab = 1 << 28 }, []string{"GiB for parameters", "target_vocab 268435456"}},
-		{
-			func(c *Config) { c.BatchSize = 1 << 28 },
-			[]string{"GiB for activations", "batch_size 268435456", "source_size 5"},
-		},
+		{func(c *Config) { c.BatchSize = 1 << 28 }, []string{"for activations", "batch_size 268435456"}},
 		{func(c *Config) {
-			c.SourceSize = 1 << 22
-			c.Position = "none"
+			c.SourceSize, c.Position = 1<<22, "none"
 		}, []string{"GiB for activations", "source_size 4194304"}},
 	} {
 		c := small()
 		c.MemoryLimit = 64
 		tc.change(&c)
-		_, err := NewTrainer(c, backwards{})
-		for _, word := range tc.words {
-			if err == nil || !strings.Contains(err.Error(), word) {
-				t.Errorf("got error %v, want %q in it", err, word)
-			}
+		mustSay(t, second(NewTrainer(c, backwards{})), tc.words...)
+	}
+	for _, attention := range (Config{}).attentions() {
+		c := small()
+		c.Attention, c.MemoryLimit, c.SourceSize = attention.String(), 64, 1<<20
+		c.Options.Offer("window", 3)
+		if name := attention.String(); name != "window" && name != "linformer" {
+			check(t, c.ValidateModel())
+			c.Kernels = false
 		}
+		mustSay(t, c.ValidateModel(), "GiB for parameters and masks of ", "source_size 1048576", "at most 64 GiB")
+		c.SourceSize, c.TargetSize, c.Kernels = 5, 1<<20, true
+		check(t, c.ValidateModel())
+		c.Kernels = false
+		mustSay(t, c.ValidateModel(), "GiB for parameters and masks of ", "target_size 1048576")
 	}
 }

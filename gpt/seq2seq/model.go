@@ -24,7 +24,6 @@ type Model struct {
 	Logits  graph.Expr // (B·T, V)
 	Loss    graph.Expr // the mean cross entropy −log p in nats (errata C16) over the targets that count (errata D6)
 
-	config  Config // as it was built
 	encoder encoder
 	memory  *nn.Memory
 
@@ -33,27 +32,30 @@ type Model struct {
 	objective graph.Expr
 	loads     []nn.Load // of the blocks with experts, those of the encoder first
 
-	built *made.Network
+	built made.Network
 }
 
 // New builds the model on an empty Graph, whose memory limit applies, for batches of the given number of pairs. An
 // impossible Config is an error that names the field; nothing is allocated then.
 func New(g *graph.Graph, c Config, batch int) (*Model, error) {
-	if g == nil {
-		return nil, errors.New("seq2seq: graph: got nil, want one of graph.New")
-	}
-	if batch < 1 || batch > field.MaxSize {
-		return nil, errors.Errorf("seq2seq: got batch_size %d, want 1 to %d", batch, field.MaxSize)
-	}
-	limited := c
-	limited.Run = c.Within(g)
-	if err := limited.ValidateModel(); err != nil {
-		return nil, err
+	if err := c.checkOn(g, batch); err != nil {
+		return nil, errors.WithMessage(err, "seq2seq")
 	}
 	m := c.Resolved().declare(g, batch)
-	fields := m.withConfig()
-	m.built = &fields
+	m.built = m.fields()
 	return m, errors.Wrap(g.Err(), "seq2seq")
+}
+
+// checkOn returns an error unless c is the Config of a network that can be built on g.
+func (c Config) checkOn(g *graph.Graph, batch int) error {
+	switch {
+	case g == nil:
+		return errors.New("graph: got nil, want one of graph.New")
+	case batch < 1 || batch > field.MaxSize:
+		return errors.Errorf("got batch_size %d, want 1 to %d", batch, field.MaxSize)
+	}
+	c.Run = c.Within(g)
+	return c.ValidateModel()
 }
 
 // declare builds the model; c is resolved.
@@ -61,7 +63,6 @@ func (c Config) declare(g *graph.Graph, batch int) *Model {
 	s := g.Root()
 	m := &Model{
 		Config:  c,
-		config:  c,
 		Graph:   g,
 		Source:  s.Ints("source", batch*c.SourceSize, c.SourceVocab, graph.NoneIgnored),
 		Input:   s.Ints("input", batch*c.TargetSize, c.TargetVocab, graph.NoneIgnored),
@@ -104,21 +105,12 @@ func (m *Model) trained() []graph.Expr {
 	return slices.DeleteFunc(slices.Clone(m.Params()), nn.IsBalancing)
 }
 
-// fields returns the exported fields of m except its Config.
+// fields returns the exported fields of m; those of its Config that change the result of a graph that does not train.
 func (m *Model) fields() made.Network {
-	exprs := []made.Expr{
+	return made.Network{Graph: m.Graph, Config: m.Config.network(), Exprs: []made.Expr{
 		{Name: "Source", Expr: m.Source}, {Name: "Input", Expr: m.Input}, {Name: "Targets", Expr: m.Targets},
 		{Name: "Logits", Expr: m.Logits}, {Name: "Loss", Expr: m.Loss},
-	}
-	return made.Network{Graph: m.Graph, Exprs: exprs}
-}
-
-// withConfig returns the exported fields of m, including those of its Config that change the result of a graph that
-// does not train.
-func (m *Model) withConfig() made.Network {
-	all := m.fields()
-	all.Config = m.Config.networkFields().Without("dropout").Lines()
-	return all
+	}}
 }
 
 // check returns an error that names the field if a field of m has been replaced since New or LoadModel.
@@ -126,30 +118,48 @@ func (m *Model) check() error {
 	if m == nil {
 		return errors.New("model: got nil, want one of New or LoadModel")
 	}
-	return made.Check(m.built, m.withConfig())
+	return made.Check(&m.built, m.fields())
 }
 
-// encoder is a stack of blocks without a causal mask: every token of a source sees all tokens, or those that the
-// attention allows, but no padding.
-type encoder struct {
-	*parts.Body
-	lengths []int // of the sources
-	mask    *nn.Mask
-}
+// The first ids of every Vocabulary.
+const (
+	Pad    = iota // fills rows that are not full
+	Begin         // the decoder reads it before the target
+	End           // ends a target
+	Hidden        // replaces a token that a masked model must guess
+	specials
+)
 
-func newEncoder(s graph.Scope, c Config, batch int) encoder {
-	design := c.design()
-	at := design.Site(batch, c.SourceSize)
-	at.Scope, at.Positions = s, parts.Places(s, batch, c.SourceSize)
-	e := encoder{lengths: slices.Repeat([]int{c.SourceSize}, batch)}
-	e.Body = design.Body(at, c.SourceVocab, func(root nn.Site) (*nn.Mask, func(nn.Site) nn.Layer) {
-		kind, block := c.attention(), c.block()
-		e.mask = nn.NewBiasedMask(s, root.Dims, kind.sees(c.Stack, e.lengths), root.Scores)
-		root.Mask = e.mask
-		attention := kind.Make(root, c.Stack)
-		return e.mask, func(at nn.Site) nn.Layer { return block.New(at, attention) }
-	})
-	return e
+// Fill copies the pairs, one for every row of the batch, into Source, Input, Targets and the masks. After an error all
+// of them are unchanged.
+func (m *Model) Fill(pairs []Pair) error {
+	if err := m.check(); err != nil {
+		return err
+	}
+	if batch := len(m.encoder.lengths); len(pairs) != batch {
+		return errors.Errorf("got %d pairs for a batch of %d", len(pairs), batch)
+	}
+	fits := m.Config.fits()
+	sources := make([][]int, len(pairs))
+	for b, p := range pairs {
+		if err := fits(b, p); err != nil {
+			return err
+		}
+		sources[b] = p.Source
+	}
+	t := m.Config.TargetSize
+	input, targets := m.Input.Ints(), m.Targets.Ints()
+	for b, p := range pairs {
+		in, out := input[b*t:][:t], targets[b*t:][:t]
+		for i := range t {
+			in[i], out[i] = Pad, text.Ignore
+		}
+		in[0], out[len(p.Target)] = Begin, End
+		copy(in[1:], p.Target)
+		copy(out, p.Target)
+	}
+	if err := m.encoder.fill(m.Source.Ints(), sources); err != nil {
+		return err
+	}
+	return m.memory.Update()
 }
-
-func (e encoder) forward(tokens graph.Expr) graph.Expr { return e.Normed(e.Forward(tokens)) } // (B·S) → (B·S, d)

@@ -63,13 +63,3 @@ func (c Config) fits() func(i int, p Pair) error {
 		return nil
 	}
 }
-
-func (c Config) allFit(pairs []Pair) error {
-	fits := c.fits()
-	for i, p := range pairs {
-		if err := fits(i, p); err != nil {
-			return err
-		}
-	}
-	return nil
-}

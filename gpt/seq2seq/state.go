@@ -1,12 +1,10 @@
 package seq2seq
 
 import (
-	"bytes"
-	"encoding/json"
 	"io"
+	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
-	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
@@ -25,41 +23,53 @@ type State struct {
 	Target *Vocabulary `json:"target"`
 }
 
+// state returns the present state of the run.
+func (t *Trainer) state(source, target *Vocabulary) (s State, err error) {
+	core, err := train.StateOf(t.core(), stateFormat, Config{})
+	if err != nil {
+		return s, err
+	}
+	core.Config = t.config.Resolved()
+	return State{core, source, target}, errors.Wrap(t.config.checkVocabularies(source, target), "trainer")
+}
+
 // Files returns the complete state of the run, for checkpoint.Dir.Save. The tensors are read when their files are
 // written. It is an error then if a step has been done since, or if weights or moments are not finite.
 func (t *Trainer) Files(source, target *Vocabulary) ([]checkpoint.File, error) {
-	if err := t.check(); err != nil {
+	s, err := t.state(source, target)
+	if err != nil {
 		return nil, err
 	}
-	if err := t.config.checkVocabularies(source, target); err != nil {
-		return nil, errors.Wrap(err, "trainer")
-	}
-	s, err := train.StateOf(t.Core, stateFormat, t.config.Resolved())
-	return t.Core.Files(s.Step, t.Model.write, State{s, source, target}), err
+	return t.Core.Files(s.Step, nil, s), nil
 }
 
-// write writes the parameters of one moment: a Trainer delays its next update until w has all of them.
-func (m *Model) write(w io.Writer) error {
-	return m.Graph.Shared(func(graph.Reading) error {
-		return train.WriteTensors(w, train.Parameters(m.Params()), nil, "")
-	})
+// AveragedFiles returns a checkpoint of the model of Averaged alone, for checkpoint.Dir.Save. LoadModel reads it;
+// Resume refuses it, because it has no moments.
+func (t *Trainer) AveragedFiles(source, target *Vocabulary) ([]checkpoint.File, error) {
+	m, err := t.Averaged()
+	if err != nil {
+		return nil, err
+	}
+	s, err := t.state(source, target)
+	return []checkpoint.File{
+		{Name: train.WeightsFile, Write: func(w io.Writer) error { return train.WriteWeights(w, m.Graph) }},
+		{Name: train.StateFile, Write: train.WriteJSON(s)},
+	}, err
 }
 
 // checkVocabularies returns an error unless both are given and have at most the numbers of tokens in c.
 func (c Config) checkVocabularies(source, target *Vocabulary) error {
-	for _, v := range []struct {
+	for _, side := range []struct {
 		name  string
-		given *Vocabulary
+		v     *Vocabulary
 		limit int
 	}{{"source", source, c.SourceVocab}, {"target", target, c.TargetVocab}} {
 		switch {
-		case v.given == nil:
-			return errors.Errorf("the %s's vocabulary is missing (nil)", v.name)
-		case v.given.ids == nil:
-			return errors.Wrap(errNoVocabulary, v.name)
-		case v.given.Size() > v.limit:
+		case side.v == nil || side.v.ids == nil:
+			return errors.Wrap(errNoVocabulary, side.name)
+		case side.v.Size() > side.limit:
 			return errors.Errorf("got %d tokens in the %s's vocabulary, want at most %s_vocab %d",
-				v.given.Size(), v.name, v.name, v.limit)
+				side.v.Size(), side.name, side.name, side.limit)
 		}
 	}
 	return nil
@@ -73,15 +83,8 @@ func ReadState(cp *checkpoint.Checkpoint, own ...parts.Registry) (s State, err e
 		Run:      train.Run{EvalInterval: 500, EvalIters: 1, LogInterval: 50},
 		Parts:    parts.Join(own...),
 	}
-	if err := train.ReadJSON(cp, train.StateFile, train.MaxJSON, &s); err != nil {
+	if err := train.ReadState(cp, train.MaxJSON, &s, 1, stateFormat); err != nil {
 		return s, err
-	}
-	if err := s.Check(cp, 1, stateFormat); err != nil {
-		return s, err
-	}
-	if s.Source == nil || s.Target == nil {
-		return s, errors.Errorf("checkpoint %s: %s: the two vocabularies of an encoder–decoder are missing",
-			cp.Path, train.StateFile)
 	}
 	if err := s.Config.checkVocabularies(s.Source, s.Target); err != nil {
 		return s, errors.Wrapf(err, "checkpoint %s: %s", cp.Path, train.StateFile)
@@ -118,32 +121,24 @@ func Resume(c Config, pairs Pairs, source, target *Vocabulary, cp *checkpoint.Ch
 	if err != nil {
 		return nil, err
 	}
-	if c.Experts.RouterAuxLossCoef == 0 { // NewTrainer has set the default, or has not in an earlier version
-		c.Experts.RouterAuxLossCoef = s.Config.Experts.RouterAuxLossCoef
-	}
+	c.Stack = c.Stack.Resumed(s.Config.Stack)
 	if err := c.ResumeDiff(s.Config); err != nil {
 		return nil, errors.Wrapf(err, "checkpoint %s", cp.Path)
 	}
-	for _, v := range []struct{ now, was *Vocabulary }{{source, s.Source}, {target, s.Target}} {
-		now, err1 := json.Marshal(v.now)
-		was, err2 := json.Marshal(v.was)
-		if err1 != nil || err2 != nil || !bytes.Equal(now, was) {
+	for _, v := range [][2]*Vocabulary{{source, s.Source}, {target, s.Target}} {
+		if v[0] == nil || v[0].unit != v[1].unit || !slices.Equal(v[0].tokens, v[1].tokens) {
 			return nil, errors.Errorf("checkpoint %s: the vocabulary of %d tokens is not the one of %d that is saved",
-				cp.Path, v.now.Size(), v.was.Size())
+				cp.Path, v[0].Size(), v[1].Size())
 		}
 	}
-	t, err := trainerAt(c, pairs, s.Step)
+	t, err := newTrainer(c, pairs)
 	if err != nil {
 		return nil, err
 	}
-	if s.Corpus != t.SHA256 {
-		return nil, errors.Errorf("checkpoint %s: trained on the pairs with sha256 %s, these have %s",
-			cp.Path, field.Clip(s.Corpus), t.SHA256)
+	if err = train.ReadWeights(cp, t.Model.Graph); err == nil {
+		err = s.Restore(t.Core, cp)
 	}
-	if err := t.Model.restore(cp); err != nil {
-		return nil, err
-	}
-	return t, errors.Wrapf(s.Restore(t.Core, cp), "checkpoint %s", cp.Path)
+	return t, errors.Wrapf(err, "checkpoint %s", cp.Path)
 }
 
 // LoadModel builds the model of a checkpoint for translating: in float32, for batches of one, and without dropout
@@ -160,17 +155,8 @@ func LoadModel(cp *checkpoint.Checkpoint, own ...parts.Registry) (*Model, State,
 		return nil, s, err
 	}
 	g.SetTraining(false)
-	if err := m.restore(cp); err != nil {
-		return m, s, err
+	if err = train.ReadWeights(cp, g); err == nil {
+		err = m.Config.checkCausal(g, false)
 	}
-	return m, s, errors.Wrapf(m.Config.checkCausal(g, false), "checkpoint %s", cp.Path)
-}
-
-// restore sets the parameters to those of the checkpoint.
-func (m *Model) restore(cp *checkpoint.Checkpoint) error {
-	f, err := train.OpenTensors(cp, train.WeightsFile)
-	if err == nil {
-		err = train.Restore(train.Parameters(m.Params()), f)
-	}
-	return errors.Wrapf(err, "checkpoint %s: weights", cp.Path)
+	return m, s, errors.Wrapf(err, "checkpoint %s", cp.Path)
 }

@@ -5,7 +5,6 @@ import (
 	"iter"
 	"math/rand/v2"
 
-	"github.com/pedestrian-ml/pedestrian/gpt/internal/made"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -18,25 +17,24 @@ import (
 // Progress counts the tokens of sources and targets with their ends, but no padding.
 type Trainer struct {
 	*train.Core
-	Model  *Model // must not be replaced
-	SHA256 string // hash of the pairs, in hexadecimal; a resumed run must use the same pairs
+	Model *Model // must not be replaced
 
-	original *Trainer // the fields as NewTrainer set them, to compare with
-	config   Config
-	pairs    Pairs
-	batch    []Pair
-	draws    *rand.Rand // draws the pairs of a step
+	built  *Trainer // holds the fields as NewTrainer set them, to compare with
+	config Config
+	pairs  Pairs
+	batch  []Pair
+	draws  *rand.Rand // draws the pairs of a step
 }
 
 // NewTrainer builds the model that c describes and everything needed to train it on the pairs. It reads each pair
 // once; one that is too long for the model is an error.
 func NewTrainer(c Config, pairs Pairs) (*Trainer, error) {
 	c.Stack = c.Stack.Begun()
-	return trainerAt(c, pairs, 0)
+	return newTrainer(c, pairs)
 }
 
-// trainerAt returns a Trainer like NewTrainer for a run that has done the given number of steps.
-func trainerAt(c Config, pairs Pairs, done int) (*Trainer, error) {
+// newTrainer is NewTrainer with the Stack as it is.
+func newTrainer(c Config, pairs Pairs) (*Trainer, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -52,15 +50,15 @@ func trainerAt(c Config, pairs Pairs, done int) (*Trainer, error) {
 	if err := c.checkCausal(throwaway, true); err != nil {
 		return nil, errors.Wrap(err, "trainer")
 	}
-	t := &Trainer{SHA256: sum, config: c, pairs: pairs, batch: make([]Pair, c.BatchSize)}
+	t := &Trainer{config: c, pairs: pairs, batch: make([]Pair, c.BatchSize)}
 	t.Core, err = train.New(c.scheduled(), c.Run, train.Task{
-		Build: t.build, Fill: t.fill, Optimizer: c.optimizer(), Schedules: c.Parts.Schedules, Blocks: c.blocks(),
-		Done:      done,
+		Build: t.build, Fill: t.fill, Check: t.check,
+		Optimizer: c.optimizer(), Schedules: c.Parts.Schedules, Blocks: c.blocks(),
 		Evaluated: func() graph.Expr { return t.Model.Loss },
 		Loads:     func() []nn.Load { return t.Model.loads },
-		Corpus:    func() string { return t.SHA256 }, Facts: c.networkFields().Lines(),
+		Corpus:    func() string { return sum }, Facts: c.networkFields().Lines(),
 	})
-	t.original = &Trainer{Core: t.Core, Model: t.Model, SHA256: t.SHA256}
+	t.built = &Trainer{Core: t.Core, Model: t.Model}
 	return t, err
 }
 
@@ -84,34 +82,36 @@ func (t *Trainer) fill(step, micro int) (tokens int, err error) {
 	return tokens, t.Model.Fill(t.batch)
 }
 
-// Step does one step, as train.Core does.
-func (t *Trainer) Step() (train.Progress, error) {
-	if err := t.check(); err != nil {
-		return train.Progress{}, err
+// check returns an error if a field of t has been replaced by one that t does not train.
+func (t *Trainer) check() error {
+	switch {
+	case t.Core != t.built.Core:
+		return errors.New("trainer: Core has been replaced: want the one of NewTrainer or Resume")
+	case t.Model != t.built.Model:
+		return errors.New("trainer: Model has been replaced, which this Trainer does not train: " +
+			"Resume makes one for the weights of a checkpoint")
 	}
-	return t.Core.Step()
+	return errors.WithMessage(t.Model.check(), "trainer")
 }
 
-// Run yields the progress of each step until max_iters are done. It ends with an error when ctx is done or a step
-// fails. After a break out of the loop the yielded step is done, and the trainer can continue from there, also in
-// another Run.
-func (t *Trainer) Run(ctx context.Context) iter.Seq2[train.Progress, error] {
-	if t == nil {
-		return new(Trainer).Run(ctx)
+// core returns the Core with which t was built, or nil if it was not.
+func (t *Trainer) core() *train.Core {
+	if t == nil || t.built == nil {
+		return nil
 	}
-	return t.Steps(ctx, t.config.MaxIters, t.Step)
+	return t.built.Core
 }
+
+// Step does one step, as train.Core does.
+func (t *Trainer) Step() (train.Progress, error) { return t.core().Step() }
+
+// Run is train.Core's, until max_iters are done.
+func (t *Trainer) Run(ctx context.Context) iter.Seq2[train.Progress, error] { return t.core().Run(ctx) }
 
 // Evaluate returns the mean loss over all tokens of the targets of pairs, such as held-out ones, and updates Best and
 // Since. All machines of a Group must call it; they share the work.
 func (t *Trainer) Evaluate(ctx context.Context, pairs Pairs) (loss float64, err error) {
-	if err := t.check(); err != nil {
-		return 0, err
-	}
-	switch {
-	case pairs == nil:
-		return 0, errors.New("evaluate: no pairs (nil)")
-	case pairs.Len() < 1:
+	if pairs == nil || pairs.Len() < 1 {
 		return 0, errors.New("evaluate: no pairs")
 	}
 	batches := func(yield func(float64, error) bool) {
@@ -121,11 +121,9 @@ func (t *Trainer) Evaluate(ctx context.Context, pairs Pairs) (loss float64, err 
 			}
 		}
 	}
-	err = t.Losses(ctx, batches, func(_ []float64, mean float64) {
+	err = t.core().Losses(ctx, batches, func(_ []float64, mean float64) {
 		loss = mean
-		if t.Since++; mean < t.Best {
-			t.Best, t.Since = mean, 0
-		}
+		t.Record(mean)
 	})
 	return loss, err
 }
@@ -152,18 +150,13 @@ func (t *Trainer) fillFrom(pairs Pairs, first int) (counted float64, err error) 
 	return counted, nil
 }
 
-// check returns an error if a field of t has been replaced by one that t does not train.
-func (t *Trainer) check() error {
-	switch {
-	case t == nil || t.original == nil:
-		return errors.New("trainer: nothing to train, want one of NewTrainer or Resume")
-	case t.Core != t.original.Core:
-		return errors.New("trainer: Core has been replaced: want the one of NewTrainer or Resume")
-	case t.Model != t.original.Model:
-		return errors.New("trainer: Model has been replaced, which this Trainer does not train: " +
-			"Resume makes one for the weights of a checkpoint")
-	case t.SHA256 != t.original.SHA256:
-		return errors.New("trainer: SHA256 has been replaced: want that of the pairs that this Trainer trains on")
-	}
-	return errors.WithMessage(made.Check(t.Model.built, t.Model.fields()), "trainer")
+// Averaged returns a model of its own whose trained weights are the averages of EMA, to translate with. It is an error
+// if EMA is 0.
+func (t *Trainer) Averaged() (m *Model, err error) {
+	err = t.core().Averaged(func(g *graph.Graph) (params []graph.Expr, err error) {
+		m, err = New(g, t.config, 1)
+		g.SetTraining(false)
+		return m.Params(), err
+	})
+	return m, err
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/internal/spelling"
@@ -19,8 +18,8 @@ type Vocabulary struct {
 	ids    map[string]int
 }
 
-// errNoVocabulary is the error of a Vocabulary that was not created by NewVocabulary.
-var errNoVocabulary = errors.New("vocabulary: it is empty, want one of NewVocabulary")
+// errNoVocabulary is the error of no Vocabulary, and of one that NewVocabulary has not created.
+var errNoVocabulary = errors.New("vocabulary: missing or empty, want one of NewVocabulary")
 
 // units returns the units into which a text can be divided.
 func units() []string { return []string{"words", "characters"} }
@@ -42,15 +41,6 @@ func (v *Vocabulary) split(text string) []string {
 		return strings.Fields(text)
 	}
 	return strings.Split(text, "")
-}
-
-// single reports whether a text is a single token of v.
-func (v *Vocabulary) single(text string) bool {
-	if v.unit == "words" {
-		return text != "" && !strings.ContainsFunc(text, unicode.IsSpace)
-	}
-	parts := v.split(text)
-	return len(parts) == 1 && parts[0] == text
 }
 
 // Add gives new ids to the unknown tokens of a text and returns the number of its tokens.
@@ -140,7 +130,7 @@ func (v *Vocabulary) UnmarshalJSON(data []byte) error {
 	}
 	next.ids, next.tokens = make(map[string]int, len(j.Tokens)), slices.Grow(next.tokens, len(j.Tokens))
 	for _, token := range j.Tokens {
-		if !next.single(token) {
+		if parts := next.split(token); len(parts) != 1 || parts[0] != token {
 			return errors.Errorf("vocabulary: got token %.64q, want one of the %s", token, j.Unit)
 		}
 		if _, twice := next.ids[token]; twice {

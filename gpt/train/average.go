@@ -43,6 +43,32 @@ func (c *Core) Averages() []Named {
 	return c.averages
 }
 
+// Averaged builds a network on a graph of its own whose trained weights are the averages of EMA. build declares it, and
+// returns its parameters, which have the names of those that c trains. It is an error if EMA is 0.
+func (c *Core) Averaged(build func(g *graph.Graph) (params []graph.Expr, err error)) error {
+	if err := c.begin(); err != nil {
+		return err
+	}
+	defer c.busy.Unlock()
+	switch {
+	case build == nil:
+		return errors.New("averaged: the function that builds the network is nil")
+	case c.training.EMA == 0:
+		return errors.New("averaged: ema: got 0, which keeps no averages, want a decay such as 0.999")
+	}
+	_, err := graph.Build(graph.Float32, c.training.Seed, func(g *graph.Graph) error {
+		Configure(g, c.training, c.limits)
+		g.SetBlank(func(string) bool { return true })
+		defer g.SetBlank(nil)
+		params, err := build(g)
+		if err != nil {
+			return err
+		}
+		return Overlay(params, c.graph.Params(), c.Averages())
+	})
+	return errors.WithMessage(err, "averaged")
+}
+
 // Overlay gives the parameters to of one model the values of those of another, from, which have the same names, but
 // takes the tensors of list, such as Averages, where it has the name.
 func Overlay(to, from []graph.Expr, list []Named) error {

@@ -20,7 +20,7 @@ func averaged(t *testing.T) *Core {
 
 // The averages follow the formula w̄ ← βw̄ + (1−β)w from the first weights on, and training does not depend on them.
 func TestAverages(t *testing.T) {
-	core := averaged(t)
+	core, unread := averaged(t), averaged(t) // of the second, nobody reads the averages meanwhile
 	plain, _ := descent(
 		t, Training{LearningRate: 0.25, GradientAccumulationSteps: 1}, sgd, func(int, int) float64 { return 1 },
 	)
@@ -35,15 +35,17 @@ func TestAverages(t *testing.T) {
 				t.Errorf("after %d steps: the average of entry %d is %v, want %v", step, i, got, want[i])
 			}
 		}
-		if _, err := core.Step(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := plain.Step(); err != nil {
-			t.Fatal(err)
+		for _, c := range []*Core{core, unread, plain} {
+			if _, err := c.Step(); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if got, want := core.params[0].Tensor().F32, plain.params[0].Tensor().F32; !slices.Equal(got, want) {
 			t.Fatalf("step %d: weights %v with averages, %v without", step+1, got, want)
 		}
+	}
+	if a, b := core.Averages()[0].F32, unread.Averages()[0].F32; !slices.Equal(a, b) {
+		t.Errorf("got the averages %v, and %v where nobody has read them before", a, b)
 	}
 	if plain.Averages() != nil || len(plain.Moments()) != 0 || len(core.Moments()) != 1 ||
 		core.Moments()[0].Name != "e.w" {

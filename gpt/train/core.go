@@ -32,6 +32,9 @@ type Task struct {
 	Loads     func() []nn.Load           // optional: returns the loads of mixtures of experts, after Build
 	FLOPs     float64                    // per token
 	Done      int                        // number of steps already done when a run is resumed
+	// Check, which is optional, returns an error if the Core must not be used, for example because a field of the
+	// network has been replaced. Everything that trains, evaluates or saves calls it first.
+	Check func() error
 
 	// Corpus, which is optional, returns the SHA-256 of the data that Fill reads, in hexadecimal.
 	Corpus func() string
@@ -45,7 +48,8 @@ type Task struct {
 
 // Core trains the network of a Task: accumulated gradients, clipping, the optimizer, and the schedule of the learning
 // rate. What a step computes depends only on Done, the weights, the moments and the batch from Fill, so a run whose
-// state is restored resumes bit-identically.
+// state is restored resumes bit-identically. A Core is for one goroutine at a time: a call during a call of another
+// goroutine is an error.
 type Core struct {
 	Done int     // number of steps done, 0 to 2²⁸
 	Best float64 // the lowest validation loss so far, +∞ before the first
@@ -95,6 +99,8 @@ func (c *Core) begin() (err error) {
 		err = errors.Errorf("trainer: Since: got %d evaluations, want 0 to %d", c.Since, field.MaxSize)
 	case math.IsNaN(c.Best):
 		err = errors.New("trainer: Best: got NaN, want a loss, or +Inf before the first")
+	case c.task.Check != nil:
+		err = c.task.Check()
 	}
 	if err != nil {
 		c.busy.Unlock()

@@ -62,6 +62,16 @@ func (c *Core) evaluate(
 	return nil
 }
 
+// Record counts an evaluation with the given validation loss: it updates Best and Since.
+func (c *Core) Record(loss float64) {
+	if c == nil {
+		return
+	}
+	if c.Since++; loss < c.Best {
+		c.Best, c.Since = loss, 0
+	}
+}
+
 // Stalled reports whether Patience of the Run has just run out: Patience evaluations, or a multiple, have brought no
 // new Best. A run that is resumed after it has stopped therefore waits for as many again.
 func (c *Core) Stalled() bool {

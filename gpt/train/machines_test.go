@@ -1,13 +1,102 @@
 package train
 
 import (
+	"bytes"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/dist"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
 )
+
+// Machines end with the bits of one alone: losses, weights, moments, averages and carried states, also if each keeps a
+// part of the moments. They share evaluations, unless states are carried, and rank 0 writes what all have.
+func TestMachinesSameBits(t *testing.T) {
+	for _, carried := range []bool{false, true} {
+		do := func(g dist.Group, shard bool) (log []string, err error) {
+			var w, x, state, after graph.Expr
+			task := Task{
+				Build: func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
+					s := g.Root()
+					w, x = s.Param("w", graph.Normal(1), 6, 5), s.Value("x", graph.Const(0), 2, 6)
+					state = s.Value("state", graph.Const(0.5), 2, 5)
+					after = x.MatMul(w).Add(state).Tanh()
+					return after.Dropout(0.25).Square().SumAll(), g.Params(), g.Err()
+				},
+				Fill: func(step, micro int) (int, error) {
+					for i := range 12 {
+						x.Tensor().Set(i, float64((step*5+micro*3+i*i)%7)/7)
+					}
+					return 2, nil
+				},
+				Optimizer: adamw,
+			}
+			if carried {
+				task.Carried = func() []Carried { return []Carried{{state, after}} }
+			}
+			task.Group = g
+			training := Training{LearningRate: 0.1, GradientAccumulationSteps: 4, Beta1: .9, Beta2: .99, EMA: 0.5}
+			core, err := New(training, Run{Threads: 1, ShardOptimizer: shard}, task)
+			if err != nil {
+				return nil, err
+			}
+			for range 3 {
+				p, err := core.Step()
+				if err != nil {
+					return nil, err
+				}
+				log = append(log, fmt.Sprint(p.Loss, p.Norm, p.Tokens))
+			}
+			batches := func(yield func(float64, error) bool) {
+				for i := range 5 {
+					if _, err := task.Fill(9, i); !yield(float64(i+1), err) {
+						return
+					}
+				}
+			}
+			use := func(losses []float64, mean float64) { log = append(log, fmt.Sprint(losses, mean)) }
+			if err := core.Losses(t.Context(), batches, use); err != nil {
+				return nil, err
+			}
+			if err := core.AveragedLosses(t.Context(), batches, use); err != nil {
+				return nil, err
+			}
+			if g != nil && g.Rank() > 0 {
+				return log, core.Attend()
+			}
+			for _, f := range core.Files(3, nil, 0) {
+				var b bytes.Buffer
+				if err := f.Write(&b); err != nil {
+					return nil, err
+				}
+				log = append(log, fmt.Sprintf("%s %x", f.Name, b.Bytes()))
+			}
+			return log, nil
+		}
+		want, err := do(nil, false)
+		if err != nil || len(want) != map[bool]int{false: 8, true: 9}[carried] {
+			t.Fatalf("got %d lines, %v", len(want), err)
+		}
+		for _, ranks := range []int{2, 4} {
+			for _, shard := range []bool{false, true} {
+				if err := dist.Run(t.Context(), ranks, func(g dist.Group) error {
+					got, err := do(g, shard)
+					for i, line := range got {
+						if err == nil && line != want[i] {
+							err = errors.Errorf("got %s, want %s", line, want[i])
+						}
+					}
+					return err
+				}); err != nil {
+					t.Errorf("%d ranks, carried %t, sharded %t: %v", ranks, carried, shard, err)
+				}
+			}
+		}
+	}
+}
 
 // A machine whose numbers have changed is detected at the next comparison, with the tensor's name. One that fails in a
 // step, or draws a batch that is not finite, ends the others with its error.

@@ -43,10 +43,14 @@ func StateOf[C any](c *Core, format int, config C) (s State[C], err error) {
 	return s, err
 }
 
-// Files returns the files that every checkpoint of a run has: the weights, which write writes, the moments, and state,
-// a State of c or a type that contains it. The tensors are read when their files are written, and c is locked
-// meanwhile: it is an error if another step has been done than step, that of state, or if another goroutine uses c.
+// Files returns the files that every checkpoint of a run has: the weights, the moments, and state, a State of c or a
+// type that contains it. write writes the weights; nil means WriteWeights. The tensors are read when their files are
+// written, and c is locked meanwhile: it is an error if another step has been done than step, that of state, or if
+// another goroutine uses c.
 func (c *Core) Files(step int, write func(io.Writer) error, state any) []checkpoint.File {
+	if write == nil && c != nil {
+		write = func(w io.Writer) error { return WriteWeights(w, c.graph) }
+	}
 	return append([]checkpoint.File{
 		{Name: WeightsFile, Write: c.atStep(step, write)},
 		{Name: OptimizerFile, Write: c.atStep(step, c.writeMoments)},
@@ -62,15 +66,25 @@ func (c *Core) atStep(step int, write func(io.Writer) error) func(io.Writer) err
 			return errors.Wrapf(err, "files of step %d", step)
 		}
 		defer c.busy.Unlock()
-		switch {
-		case write == nil:
-			return errors.Errorf("files of step %d: the function that writes the weights is nil", step)
-		case c.Done != step:
+		if c.Done != step {
 			return errors.Errorf("files of step %d: got step %d since, want them saved before another step",
 				step, c.Done)
 		}
 		return write(w)
 	}
+}
+
+// ReadState reads the StateFile of a checkpoint, of at most most bytes, into s, a State or a struct that contains one,
+// and checks it: State.Check.
+func ReadState(
+	cp *checkpoint.Checkpoint, most int, s interface {
+		Check(cp *checkpoint.Checkpoint, formats ...int) error
+	}, formats ...int,
+) error {
+	if err := ReadJSON(cp, StateFile, most, s); err != nil {
+		return err
+	}
+	return s.Check(cp, formats...)
 }
 
 // Check returns an error unless s has one of the formats and the step of checkpoint cp.
@@ -87,21 +101,24 @@ func (s *State[C]) Check(cp *checkpoint.Checkpoint, formats ...int) error {
 	return nil
 }
 
-// Restore sets the rest of the saved state in c, which must be built with the same number of steps done, or none. The
-// caller sets the network's tensors from the checkpoint's weights.
+// Restore sets the rest of the saved state in c, which must be new, or built with
+// the same number of steps done. The caller sets the network's tensors
+// from the checkpoint's weights. It is an error if c reads other data.
 func (s *State[C]) Restore(c *Core, cp *checkpoint.Checkpoint) error {
 	if s == nil || c == nil || cp == nil {
 		return errors.New("restore: the state, its Core or its checkpoint is nil")
 	}
-	if c.Done != s.Step && (c.Done != 0 || c.optimizer == nil) {
-		return errors.Errorf("restore: got a Core at step %d, want step %d, or 0", c.Done, s.Step)
-	}
-	if s.Step < 0 || s.Step > field.MaxSize {
+	switch {
+	case c.optimizer == nil:
+		return errors.New("restore: got no Core, want one from New")
+	case c.Done != 0 && c.Done != s.Step:
+		return errors.Errorf("restore: got a Core at step %d, want a new one, or step %d", c.Done, s.Step)
+	case s.Step < 0 || s.Step > field.MaxSize:
 		return errors.Errorf("restore: got a state of step %d, want 0 to %d", s.Step, field.MaxSize)
+	case s.Corpus != c.corpus():
+		return errors.Errorf("trained on data with sha256 %s, this has %s", field.Clip(s.Corpus), c.corpus())
 	}
-	if c.optimizer != nil {
-		c.Done, c.optimizer.Steps = s.Step, s.Step
-	}
+	c.Done, c.optimizer.Steps = s.Step, s.Step
 	if c.task.Batches != nil {
 		if err := c.task.Batches.UnmarshalBinary(s.Batches); err != nil {
 			return errors.Wrap(err, StateFile)

@@ -226,10 +226,10 @@ func TestRestore(t *testing.T) {
 		checkpoint.File{Name: StateFile, Write: WriteJSON(s)},
 	)
 	var read State[string]
-	if err := errors.Join(ReadJSON(cp, StateFile, 1<<20, &read), read.Check(cp, 1, 2)); err != nil {
+	if err := ReadState(cp, 1<<20, &read, 1, 2); err != nil {
 		t.Fatal(err)
 	}
-	again, v := descent(t, training, adamw, x, func(task *Task) { task.Done = 3 })
+	again, v := descent(t, training, adamw, x)
 	copy(v.Tensor().F32, w.Tensor().F32)
 	if err := read.Restore(again, cp); err != nil || again.Done != 3 || again.Best != 1.5 {
 		t.Fatalf("got %d steps and best %v, error %v", again.Done, again.Best, err)
@@ -245,21 +245,28 @@ func TestRestore(t *testing.T) {
 	contains(t, read.Check(cp, 3, 1), "format 2, this program reads 3")
 	read.Step = 4
 	contains(t, read.Check(cp, 2), "says step 4, its directory step 3")
-	other, _ := descent(t, training, adamw, x, func(task *Task) { task.Done = 2 })
-	contains(t, read.Restore(other, cp), "got a Core at step 2, want step 4")
-	read.Step = -1
-	fresh, _ := descent(t, training, adamw, x)
-	contains(t, read.Restore(fresh, cp), "got a state of step -1, want 0 to")
+	contains(t, ReadState(cp, 9, &read, 2), "want at most 9")
+	again.Done = 5
+	contains(t, read.Restore(again, cp), "got a Core at step 5, want a new one")
+	contains(t, read.Restore(new(Core), cp), "got no Core, want one from New")
+	restored := func(cp *checkpoint.Checkpoint, change ...func(*Task)) error {
+		fresh, _ := descent(t, training, adamw, x, change...)
+		return read.Restore(fresh, cp)
+	}
+	for step, want := range map[int]string{-1: "got a state of step -1, want 0 to", field.MaxSize + 1: "want 0 to"} {
+		read.Step = step
+		contains(t, restored(cp), want)
+	}
 	read.Step = field.MaxSize
-	if err := read.Restore(fresh, cp); err != nil {
+	if err := restored(cp); err != nil {
 		t.Errorf("the last step: %v", err)
 	}
-	read.Step = field.MaxSize + 1
-	contains(t, read.Restore(again, cp), "want")
 	read.Step = 4
-	contains(t, read.Restore(again, save(t, 3, checkpoint.File{Name: StateFile, Write: WriteJSON(s)})), OptimizerFile)
+	contains(t, restored(cp, func(task *Task) { task.Corpus = func() string { return "cow" } }),
+		"trained on data with sha256 , this has cow")
+	contains(t, restored(save(t, 3, checkpoint.File{Name: StateFile, Write: WriteJSON(s)})), OptimizerFile)
 	contains(
-		t, read.Restore(again, save(t, 3, checkpoint.File{Name: OptimizerFile, Write: WriteBytes([]byte("x"))})),
+		t, restored(save(t, 3, checkpoint.File{Name: OptimizerFile, Write: WriteBytes([]byte("x"))})),
 		OptimizerFile+": safetensors: got 1 bytes",
 	)
 	only := func(name string) checkpoint.File {
@@ -269,9 +276,8 @@ func TestRestore(t *testing.T) {
 		}
 		return checkpoint.File{Name: OptimizerFile, Write: WriteBytes(b.Bytes())}
 	}
-	contains(t, read.Restore(again, save(t, 3, only("m.w"))), "v.w is missing")
-	drawing, _ := descent(t, training, adamw, x, func(task *Task) { task.Done, task.Batches = 4, new(rand.PCG) })
-	contains(t, read.Restore(drawing, cp), StateFile+": invalid PCG encoding")
+	contains(t, restored(save(t, 3, only("m.w"))), "v.w is missing")
+	contains(t, restored(cp, func(task *Task) { task.Batches = new(rand.PCG) }), StateFile+": invalid PCG encoding")
 	contains(t, WriteJSON(math.NaN())(&bytes.Buffer{}), "NaN")
 	var largest bytes.Buffer
 	// two quotes and a line feed
@@ -390,8 +396,11 @@ func TestStepErrorsAndDropout(t *testing.T) {
 	if loss, err := lossNow(t.Context(), core); err != nil || loss != 64 {
 		t.Errorf("evaluated to %v, error %v, want 64, without dropout", loss, err)
 	}
+	if p, err := core.Step(); err != nil || p.Loss == 64 || p.Loss == 0 {
+		t.Errorf("after an evaluation: got loss %v (%v), want one with dropout", p.Loss, err)
+	}
 	fail = true
-	if _, err := core.Step(); !errors.Is(err, boom) || core.Done != 3 {
+	if _, err := core.Step(); !errors.Is(err, boom) || core.Done != 4 {
 		t.Errorf("got error %v after %d steps", err, core.Done)
 	}
 }

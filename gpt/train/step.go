@@ -70,12 +70,20 @@ func (c *Core) Step() (p Progress, err error) {
 	return p, nil
 }
 
-// Steps yields the Progress of each step of c until the given number is done. step is Core.Step, or a function that
-// wraps it. Steps ends with an error when ctx ends or a step fails. If the caller breaks out of the loop, the yielded
-// step is done, and the run can be continued.
+// Run yields the Progress of each step until MaxIters are done. It ends with an error when ctx ends or a step fails. If
+// the caller breaks out of the loop, the yielded step is done, and c continues from there, also in another Run. Inside
+// the loop c may evaluate and save.
+func (c *Core) Run(ctx context.Context) iter.Seq2[Progress, error] {
+	if c == nil {
+		return new(Core).Run(ctx)
+	}
+	return c.Steps(ctx, c.limits.MaxIters, c.Step)
+}
+
+// Steps is Run until the given number of steps is done. step is Core.Step, or a function that wraps it.
 func (c *Core) Steps(ctx context.Context, until int, step func() (Progress, error)) iter.Seq2[Progress, error] {
 	return func(yield func(Progress, error) bool) {
-		if c == nil || ctx == nil || step == nil {
+		if c == nil || c.backward == nil || ctx == nil || step == nil {
 			yield(Progress{}, errors.New("trainer: got nil, want a trainer and a context such as context.Background()"))
 			return
 		}

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"io"
 	"io/fs"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
+	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
@@ -23,6 +25,28 @@ func OpenTensors(cp *checkpoint.Checkpoint, name string) (*safetensors.File, err
 	}
 	f, err := safetensors.Open(r, r.Size())
 	return f, errors.Wrap(err, name)
+}
+
+// WriteWeights writes the parameters of g under their names. A Core that trains them in another goroutine waits with
+// its next update until w has all of them.
+func WriteWeights(w io.Writer, g *graph.Graph) error {
+	if g == nil {
+		return errors.New("weights: graph: got nil, want the one of a model")
+	}
+	return g.Shared(func(graph.Reading) error { return WriteTensors(w, Parameters(g.Params()), nil, "") })
+}
+
+// ReadWeights sets the parameters of g to those that WriteWeights has written to a checkpoint. After an error none has
+// changed.
+func ReadWeights(cp *checkpoint.Checkpoint, g *graph.Graph) error {
+	if g == nil {
+		return errors.New("weights: graph: got nil, want the one of a model")
+	}
+	f, err := OpenTensors(cp, WeightsFile)
+	if err == nil {
+		g.Exclusive(func() { err = Restore(Parameters(g.Params()), f) })
+	}
+	return errors.Wrap(err, "weights")
 }
 
 // OpenWeights opens WeightsFile. Without that file, it opens the files that IndexFile lists, as one. The blocks of a

@@ -98,7 +98,8 @@ var rules = []struct{ pattern, why string }{
 	{`^search\.Greedy 2=0`, "no token more"},
 	{`^seq2seq\.Masked\.Fill 2=0`, "nothing hidden"},
 	{`^seq2seq\.NewMasked 1\.Target`, "an encoder alone has no targets"},
-	{`^seq2seq\.Translator\.(Beam|Greedy|Read) [12](=short|=nil|\[0\](=short|\[0\]=0))`, "no text, or another"},
+	{`^seq2seq\.Translator\.(Beam|Greedy|Search) [12](=short|=nil|\[0\](=short|\[0\]=0))`, "no text, or another"},
+	{`^seq2seq\.Translator\.Search 2=of zeros`, "a search that does nothing and returns no error"},
 	{`^seq2seq\.Translator\.Beam 3`, "nil ranks by probability, and a Rank is the caller's"},
 	{`^gpt\.Model\.Files 1=`, "without a tokenizer it is a model alone"},
 	{`^gpt\.Trainer\.EvaluateAll 2=nil`, "progress is optional"},
@@ -140,6 +141,7 @@ var rules = []struct{ pattern, why string }{
 	{`^text\.WriteShards 0=typo`, "a directory's name"},
 	{`^train\.New 2\.Done=\d`, "another step"},
 	{`^train\.New 2\.Loads=of zeros`, "no experts"},
+	{`^train\.New 2\.Check=of zeros`, "it finds nothing replaced"},
 	{
 		`^train\.New 2\.(Corpus=of zeros|Batches=zero|Carried=of zeros)`,
 		"a corpus without a name, a generator that is not seeded, no states",

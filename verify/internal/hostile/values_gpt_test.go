@@ -3,6 +3,7 @@ package hostile
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"iter"
 	"os"
@@ -132,12 +133,12 @@ func gptValues(v table) {
 		return must(seq2seq.New(get[*graph.Graph](w), get[seq2seq.Config](w), 2))
 	})
 	define(v, func(w *world) *seq2seq.Translator { return must(seq2seq.NewTranslator(get[*seq2seq.Model](w), 2, 2)) })
-	define(v, func(w *world) search.Predictor {
-		t := get[*seq2seq.Translator](w)
-		if err := t.Read(get[[][]int](w)); err != nil {
-			panic(err)
+	define(v, func(w *world) search.Predictor { return new(even) })
+	define(v, func(w *world) func(p search.Predictor, sources int) error {
+		return func(p search.Predictor, sources int) error {
+			_, err := search.Greedy(context.Background(), p, 2)
+			return err
 		}
-		return t
 	})
 	define(v, func(w *world) *seq2seq.Vocabulary {
 		words := must(seq2seq.NewVocabulary("characters"))
@@ -186,6 +187,20 @@ func tensors(w *world) []byte {
 		panic(err)
 	}
 	return file.Bytes()
+}
+
+// even is a Predictor of one text of at most 4 tokens, which are all equally likely.
+type even struct{ written int }
+
+func (*even) Sources() int  { return 1 }
+func (*even) Beams() int    { return 1 }
+func (*even) Ends(int) bool { return false }
+func (*even) Fork(int, int) {}
+func (e *even) Step([]int) (graph.Tensor, error) {
+	if e.written++; e.written > 4 {
+		return graph.Tensor{}, errors.New("the text is full")
+	}
+	return graph.Tensor{Shape: []int{1, 3}, F32: make([]float32, 3)}, nil
 }
 
 type pairs []seq2seq.Pair
