@@ -10,6 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/quant"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
 	"github.com/pedestrian-ml/pedestrian/internal/blocks"
+	"github.com/pedestrian-ml/pedestrian/internal/spelling"
 	"github.com/pkg/errors"
 	"gorgonia.org/tensor"
 )
@@ -30,7 +31,8 @@ const (
 // Validate returns an error that lists the packings if p is not one of them.
 func (p Packing) Validate() error {
 	if p != BF16 && p != Int8 && p != Int4 {
-		return errors.Errorf("weights: got %q, want %s, %s or %s", string(p), BF16, Int8, Int4)
+		return errors.Errorf("weights: got %q, want %s, %s or %s%s", string(p), BF16, Int8, Int4,
+			spelling.Hint(string(p), []string{string(BF16), string(Int8), string(Int4)}))
 	}
 	return nil
 }

@@ -14,11 +14,12 @@ import (
 
 // threadCounts reads a list such as 1,2,4.
 func threadCounts(list string) (counts []int, err error) {
-	for field := range strings.SplitSeq(list, ",") {
+	for i, field := range strings.Split(list, ",") {
 		n, err := strconv.Atoi(field)
 		if err != nil || n < 0 || n > 4096 {
 			return nil, errors.Errorf(
-				"-threads: got %q, want numbers up to 4096, such as 2 or 1,2,4; 0 means one per processor", field)
+				"-threads: element %d: got %q, want numbers up to 4096, such as 2 or 1,2,4; 0 means one per processor",
+				i+1, field)
 		}
 		counts = append(counts, n)
 	}

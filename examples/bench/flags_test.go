@@ -137,3 +137,13 @@ func TestModes(t *testing.T) {
 		}
 	}
 }
+
+// A typing mistake is answered by what was meant, or by what is wanted.
+func TestTypingMistakes(t *testing.T) {
+	flagtest.Program{Run: unmeasured}.Mistakes(t, [][2]string{
+		{"-shape decod", "did you mean decode?"},
+		{"-threads 1,two", `element 2: got "two"`},
+		{"-arms qk_norm=heads", "did you mean head?"},
+		{"-preset gtp2", "did you mean gpt2?"},
+	})
+}

@@ -56,3 +56,13 @@ func another(t *testing.T, dir string) string {
 	must(t, checkpoint.WriteFolder(path, files))
 	return path
 }
+
+// A typing mistake is answered by what was meant, or by what is wanted.
+func TestTypingMistakes(t *testing.T) {
+	flagtest.Program{Run: func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+		return chat{stdin: strings.NewReader("Hi\nAnd what then?\n")}.run(ctx, args, stdout, stderr)
+	}}.Mistakes(t, [][2]string{
+		{"-weights int9", "did you mean int8?"},
+		{"-lane 3", "did you mean -lanes?"},
+	})
+}

@@ -113,3 +113,18 @@ func TestEveryFlag(t *testing.T) {
 		flagtest.Program{Run: run, Name: "gpt2 " + name}.Help(t)
 	}
 }
+
+// A typing mistake is answered by what was meant, or by what is wanted.
+func TestTypingMistakes(t *testing.T) {
+	flagtest.Program{Run: run}.Mistakes(t, [][2]string{
+		{"tun -data x", "did you mean tune?"},
+		{"evla", "did you mean eval?"},
+		{"eval -date x", "did you mean -data?"},
+		{"eval -data x -weights int5", "want bf16, int8 or int4; did you mean int8?"},
+		{"grpo -data x -score contain", "did you mean contains?"},
+		{"export -out_dir x.gguf -dtype Q8", "did you mean Q8_0?"},
+		{"tune -data x -full=maybe", `-full: got "maybe", want true or false`},
+		{"write -n_layer 3", "./examples/gpt2 train has it"},
+		{"eval -tune x", "it is a command: ./examples/gpt2 tune"},
+	})
+}

@@ -42,6 +42,9 @@ func (o *options) exportFlags(fs *program.FlagSet) {
 	fs.Old("export", "out_dir")
 }
 
+// dtypes lists the types of the matrices of an export.
+func dtypes() []string { return []string{"F32", "F16", "BF16", "Q8_0", "Q4_0"} }
+
 // convert writes the model, with its adapter merged, to another file or folder.
 func convert(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	s, err := o.source(stderr)

@@ -158,6 +158,11 @@ func (o *options) settle() error {
 	case o.task == "train" && o.resume && (o.given["tokenizer"] || o.given["preset"]):
 		return errors.New("-tokenizer and -preset: the checkpoint has both: give neither with -resume")
 	}
+	if o.task == "export" {
+		if err := program.OneOf("-dtype", o.dtype, dtypes()...); err != nil {
+			return err
+		}
+	}
 	if o.task == "grpo" {
 		if err := program.OneOf("-score", o.score, scoreNames()...); err != nil {
 			return err

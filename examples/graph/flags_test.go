@@ -54,3 +54,13 @@ func TestEveryFlag(t *testing.T) {
 	p.Help(t)
 	p.Unread(t)
 }
+
+// A typing mistake is answered by what was meant, or by what is wanted.
+func TestTypingMistakes(t *testing.T) {
+	flagtest.Program{Run: func(_ context.Context, args []string, stdout, stderr io.Writer) error {
+		return run(args, stdout, stderr)
+	}}.Mistakes(t, [][2]string{
+		{"-preset babby", "did you mean baby?"},
+		{"-n_heads 3", "did you mean -n_head?"},
+	})
+}

@@ -34,3 +34,10 @@ func TestEveryFlag(t *testing.T) {
 	p.Unread(t)
 	p.Closed(t)
 }
+
+// A typing mistake is answered by what was meant, or by what is wanted.
+func TestTypingMistakes(t *testing.T) {
+	flagtest.Program{Run: run}.Mistakes(t, [][2]string{
+		{"-mlp swigl", "did you mean swiglu?"},
+	})
+}

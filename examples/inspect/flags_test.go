@@ -49,3 +49,13 @@ func TestEveryFlag(t *testing.T) {
 		}
 	}
 }
+
+// A typing mistake is answered by what was meant, or by what is wanted.
+func TestTypingMistakes(t *testing.T) {
+	flagtest.Program{Run: run}.Mistakes(t, [][2]string{
+		{"abalte", "did you mean ablate?"},
+		{"ablate -parts head", "did you mean heads?"},
+		{"look -mean", "./examples/inspect ablate has it"},
+		{"ablate -chekpoint x", "did you mean -model?"},
+	})
+}

@@ -89,3 +89,21 @@ func untimed(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	}
 	return failed
 }
+
+// A typing mistake is answered by what was meant, or by what is wanted.
+func TestTypingMistakes(t *testing.T) {
+	flagtest.Program{Run: run}.Mistakes(t, [][2]string{
+		{"compare -arms modren", "did you mean modern?"},
+		{"compare -arms norm=rmsnorm;nrom=dyt", `nrom=dyt: got "nrom", want the name of a field of the ` +
+			`configuration; did you mean norm?`},
+		{"compare -parts atention", "did you mean attention?"},
+		{"compare -measures cost,memry", "did you mean memory?"},
+		{"compare -budget token=3", "did you mean tokens?"},
+		{"tasks -tasks mad;partiy", `element 2: got "partiy"`},
+		{"tasks -tasks mad;partiy", "did you mean parity?"},
+		{"compare -until told -boundary pocok", "did you mean pocock?"},
+		{"scale -sizes 32x1,64", `element 2: got "64", want WIDTHxDEPTH`},
+		{"transfer -rates 1e-3,x", `element 2: got "x", want a number above 0`},
+		{"compar", "did you mean compare?"},
+	})
+}

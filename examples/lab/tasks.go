@@ -70,7 +70,7 @@ func of[K tasks.Kind](options []byte) (tasks.Kind, error) {
 // taskTexts returns the texts of -tasks, and keeps their facts.
 func (o *options) taskTexts() (list []lab.Text, err error) {
 	for _, l := range o.tasks {
-		for name := range strings.SplitSeq(l, ";") {
+		for i, name := range strings.Split(l, ";") {
 			names := []string{strings.ReplaceAll(name, " ", "")}
 			if rest, ok := strings.CutPrefix(names[0], "mad"); ok && (rest == "" || rest[0] == ':') {
 				names = nil
@@ -81,7 +81,7 @@ func (o *options) taskTexts() (list []lab.Text, err error) {
 			for _, name := range names {
 				t, err := o.task(name)
 				if err != nil {
-					return nil, errors.WithMessagef(err, "-tasks: element %d", 1+len(list))
+					return nil, errors.WithMessagef(err, "-tasks: element %d", i+1)
 				}
 				list = append(list, t)
 			}

@@ -27,3 +27,11 @@ func TestEveryFlag(t *testing.T) {
 	p.Help(t)
 	p.Unread(t)
 }
+
+// A typing mistake is answered by what was meant, or by what is wanted.
+func TestTypingMistakes(t *testing.T) {
+	flagtest.Program{Run: run}.Mistakes(t, [][2]string{
+		{"-objective pppo", "did you mean ppo?"},
+		{"-bit 3", "did you mean -bits?"},
+	})
+}

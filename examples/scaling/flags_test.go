@@ -25,3 +25,11 @@ func TestEveryFlag(t *testing.T) {
 	p.Unread(t)
 	p.Closed(t)
 }
+
+// A typing mistake is answered by what was meant, or by what is wanted.
+func TestTypingMistakes(t *testing.T) {
+	flagtest.Program{Run: run}.Mistakes(t, [][2]string{
+		{"-network 10gbt", "did you mean 10gbit?"},
+		{"-measured 0.26:0.9,3.3", `element 2: got "3.3", want MB:ms`},
+	})
+}

@@ -55,3 +55,25 @@ func TestEveryFlag(t *testing.T) {
 	p.Unread(t)
 	p.Closed(t)
 }
+
+// A typing mistake is answered by what was meant, or by what is wanted.
+func TestTypingMistakes(t *testing.T) {
+	flagtest.Program{Run: run}.Mistakes(t, [][2]string{
+		{"-n_layers 3", "did you mean -n_layer?"},
+		{"--lr 1e-3", "did you mean -learning_rate?"},
+		{"-norm rms", "did you mean rmsnorm?"},
+		{"-attention gla*3,casual", "element 2 of the list is casual; did you mean causal?"},
+		{"-optimizer adam", "did you mean adamw?"},
+		{"-schedule cosin", "did you mean cosine?"},
+		{"-preset modrn", "did you mean modern?"},
+		{"-n_layer four", `-n_layer: got "four", want a whole number, 1 to 268435456`},
+		{"-learning_rate fast", "want a finite number above 0"},
+		{"-tokenizer charcter", "did you mean character?"},
+		{"-weights in8", "did you mean int8?"},
+		{"-precision bf6", "did you mean bf16?"},
+		{"-help atention", "did you mean attention?"},
+		{"-arms modern", "flag -arms: not of tinyshakespeare; ./examples/lab compare has it"},
+		{"-qk_norm heads", "did you mean head?"},
+		{"-timeout 1x", "want a time such as 90s or 1h30m"},
+	})
+}

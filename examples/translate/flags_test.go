@@ -65,3 +65,11 @@ func TestEveryFlag(t *testing.T) {
 	p.Unread(t)
 	p.Closed(t)
 }
+
+// A typing mistake is answered by what was meant, or by what is wanted.
+func TestTypingMistakes(t *testing.T) {
+	flagtest.Program{Run: run}.Mistakes(t, [][2]string{
+		{"-source_unit word", "did you mean words?"},
+		{"-attention linformr", "did you mean linformer?"},
+	})
+}

@@ -55,3 +55,12 @@ func TestEveryFlag(t *testing.T) {
 	}
 	p.Check(t)
 }
+
+// A typing mistake is answered by what was meant, or by what is wanted.
+func TestTypingMistakes(t *testing.T) {
+	flagtest.Program{Run: run}.Mistakes(t, [][2]string{
+		{"-loss men", "did you mean mean?"},
+		{"-norm layernrom", "did you mean layernorm?"},
+		{"-checkpont out", "did you mean -model?"},
+	})
+}

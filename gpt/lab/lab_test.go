@@ -555,6 +555,35 @@ func TestIdentityIsStored(t *testing.T) {
 }
 
 // A value of an arm may contain commas: an item without "=" continues it.
+// An arm may be a preset: its network and its optimizer, with the batches, the context, the steps and the seed of the
+// study. Changes after it change the preset.
+func TestArmsOfPresets(t *testing.T) {
+	base := gpt.Shakespeare()
+	base.BlockSize, base.BatchSize, base.Seed, base.MaxIters, base.VocabSize, base.LRDecayIters = 16, 3, 9, 7, 65, 6
+	for _, name := range []string{"modern", "preset=modern", "preset=modern,norm=dyt"} {
+		c, err := Arms(name)[0].Apply(base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := gpt.Modern()
+		want.BlockSize, want.BatchSize, want.Seed, want.VocabSize, want.LRDecayIters = 16, 3, 9, 65, 6
+		want.Run = base.Run
+		if strings.Contains(name, "dyt") {
+			want.Norm = "dyt"
+		}
+		if err := c.ResumeDiff(want); err != nil || c.MaxIters != 7 {
+			t.Errorf("%s: %v, %d steps", name, err, c.MaxIters)
+		}
+	}
+	for name, want := range map[string]string{
+		"modrn": "did you mean modern?", "preset=modrn": "did you mean modern?", "lora_tuning": "which has no network",
+	} {
+		if _, err := Arms(name)[0].Apply(base); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q in it", name, err, want)
+		}
+	}
+}
+
 func TestArmsOfLists(t *testing.T) {
 	got := Arms("attention=gla*3,causal,norm=rmsnorm", "window=2,attention=gla,window,causal")
 	want := [][]string{{"attention=gla*3,causal", "norm=rmsnorm"}, {"window=2", "attention=gla,window,causal"}}

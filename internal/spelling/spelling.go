@@ -17,18 +17,21 @@ func Nearest(word string, names []string, n int) []string {
 
 // Meant returns the name nearest to word if fewer than three bytes and at most half of them differ. Otherwise it
 // returns
-// the first name that begins with the word or contains the word, if the word has three bytes or more, or "".
+// the first name that begins with a word of two bytes or more, or contains a word of three or more, or "".
 func Meant(word string, names []string) string {
 	for _, name := range Nearest(word, names, 1) {
 		if d := Distance(word, name); d < 3 && 2*d <= len(word) {
 			return name
 		}
 	}
-	for _, holds := range []func(name, word string) bool{strings.HasPrefix, strings.Contains} {
-		for _, name := range names {
-			if len(word) > 2 && holds(name, word) {
-				return name
-			}
+	for _, name := range names {
+		if len(word) > 1 && strings.HasPrefix(name, word) {
+			return name
+		}
+	}
+	for _, name := range names {
+		if len(word) > 2 && strings.Contains(name, word) {
+			return name
 		}
 	}
 	return ""
@@ -39,8 +42,12 @@ func Meant(word string, names []string) string {
 func Hint(word string, names []string) string {
 	const longest = 64 // of a word that can be a slip
 	word = strings.ToLower(strings.ReplaceAll(word[:min(len(word), longest)], "-", "_"))
-	if meant := Meant(word, names); meant != "" {
-		return "; did you mean " + meant + "?"
+	lower := make([]string, len(names))
+	for i, name := range names {
+		lower[i] = strings.ToLower(name)
+	}
+	if i := slices.Index(lower, Meant(word, lower)); i >= 0 {
+		return "; did you mean " + names[i] + "?"
 	}
 	return ""
 }

@@ -41,7 +41,7 @@ func TestNearest(t *testing.T) {
 	}
 	for word, want := range map[string]string{
 		"n_layers": "n_layer", "n_lay": "n_layer", "n_la": "n_layer", "layer": "n_layer", "ay": "", "window": "",
-			"": "",
+		"": "",
 	} {
 		if got := Meant(word, names); got != want {
 			t.Errorf("%q: got %q, want %q", word, got, want)

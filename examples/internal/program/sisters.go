@@ -6,7 +6,6 @@ func Sisters() [][2]string {
 	return [][2]string{
 		{"tinyshakespeare", "config curvature data model preset resume sample_only serve tokenizer min_p prompt " +
 			"repetition_penalty stop temperature tokens top_k top_p weights fast_reduce timeout"},
-		{"bench", "arms baseline preset shape steps weights compare gomlx llama python quick"},
 		{"induction", "picture preset resume"},
 		{"reasoning", "bits resume tests preset slip steps clip epochs objective reward_rate rounds"},
 		{"lab compare", "data tokenizer arms parts cross until max_seeds looks boundary budget tune tuning_seeds " +
@@ -19,6 +18,7 @@ func Sisters() [][2]string {
 			"tensorboard report json quick study"},
 		{"lab transfer", "widths rates data tokenizer preset seeds target matters measures contexts name jobs part " +
 			"tensorboard report json quick study"},
+		{"bench", "arms baseline preset shape steps weights compare gomlx llama python quick"},
 		{"graph", "preset dot"},
 		{"chat", "adapter model template weights cut min_p repetition_penalty system temperature tokens top_k top_p " +
 			"body " +

@@ -28,8 +28,11 @@ func (fs *FlagSet) Suggestion(given string) string {
 	}
 	var names []string
 	fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+	for old := range fs.old {
+		names = append(names, old)
+	}
 	if meant := spelling.Meant(name, names); meant != "" {
-		return "; did you mean -" + meant + "?"
+		return "; did you mean -" + cmp.Or(fs.old[meant], meant) + "?"
 	}
 	return "; -help lists the flags"
 }
