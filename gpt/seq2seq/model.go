@@ -24,6 +24,7 @@ type Model struct {
 	Logits  graph.Expr // (B·T, V)
 	Loss    graph.Expr // the mean cross entropy −log p in nats (errata C16) over the targets that count (errata D6)
 
+	config  Config // as it was built
 	encoder encoder
 	memory  *nn.Memory
 
@@ -42,7 +43,7 @@ func New(g *graph.Graph, c Config, batch int) (*Model, error) {
 		return nil, errors.WithMessage(err, "seq2seq")
 	}
 	m := c.Resolved().declare(g, batch)
-	m.built = m.fields()
+	m.built = m.withConfig()
 	return m, errors.Wrap(g.Err(), "seq2seq")
 }
 
@@ -63,6 +64,7 @@ func (c Config) declare(g *graph.Graph, batch int) *Model {
 	s := g.Root()
 	m := &Model{
 		Config:  c,
+		config:  c,
 		Graph:   g,
 		Source:  s.Ints("source", batch*c.SourceSize, c.SourceVocab, graph.NoneIgnored),
 		Input:   s.Ints("input", batch*c.TargetSize, c.TargetVocab, graph.NoneIgnored),
@@ -105,20 +107,27 @@ func (m *Model) trained() []graph.Expr {
 	return slices.DeleteFunc(slices.Clone(m.Params()), nn.IsBalancing)
 }
 
-// fields returns the exported fields of m; those of its Config that change the result of a graph that does not train.
+// fields returns the exported fields of m except its Config, which a step would take too long to compare.
 func (m *Model) fields() made.Network {
-	return made.Network{Graph: m.Graph, Config: m.Config.network(), Exprs: []made.Expr{
+	return made.Network{Graph: m.Graph, Exprs: []made.Expr{
 		{Name: "Source", Expr: m.Source}, {Name: "Input", Expr: m.Input}, {Name: "Targets", Expr: m.Targets},
 		{Name: "Logits", Expr: m.Logits}, {Name: "Loss", Expr: m.Loss},
 	}}
 }
 
-// check returns an error that names the field if a field of m has been replaced since New or LoadModel.
-func (m *Model) check() error {
+// withConfig returns the exported fields of m.
+func (m *Model) withConfig() made.Network {
+	all := m.fields()
+	all.Config = m.Config.network()
+	return all
+}
+
+// check returns an error that names the field if one of the given fields of m differs since New or LoadModel.
+func (m *Model) check(fields func(*Model) made.Network) error {
 	if m == nil {
 		return errors.New("model: got nil, want one of New or LoadModel")
 	}
-	return made.Check(&m.built, m.fields())
+	return made.Check(&m.built, fields(m))
 }
 
 // The first ids of every Vocabulary.
@@ -133,13 +142,13 @@ const (
 // Fill copies the pairs, one for every row of the batch, into Source, Input, Targets and the masks. After an error all
 // of them are unchanged.
 func (m *Model) Fill(pairs []Pair) error {
-	if err := m.check(); err != nil {
+	if err := m.check((*Model).fields); err != nil {
 		return err
 	}
 	if batch := len(m.encoder.lengths); len(pairs) != batch {
 		return errors.Errorf("got %d pairs for a batch of %d", len(pairs), batch)
 	}
-	fits := m.Config.fits()
+	fits := m.config.fits()
 	sources := make([][]int, len(pairs))
 	for b, p := range pairs {
 		if err := fits(b, p); err != nil {
@@ -147,7 +156,7 @@ func (m *Model) Fill(pairs []Pair) error {
 		}
 		sources[b] = p.Source
 	}
-	t := m.Config.TargetSize
+	t := m.config.TargetSize
 	input, targets := m.Input.Ints(), m.Targets.Ints()
 	for b, p := range pairs {
 		in, out := input[b*t:][:t], targets[b*t:][:t]

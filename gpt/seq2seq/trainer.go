@@ -91,7 +91,7 @@ func (t *Trainer) check() error {
 		return errors.New("trainer: Model has been replaced, which this Trainer does not train: " +
 			"Resume makes one for the weights of a checkpoint")
 	}
-	return errors.WithMessage(t.Model.check(), "trainer")
+	return errors.WithMessage(t.Model.check((*Model).fields), "trainer")
 }
 
 // core returns the Core with which t was built, or nil if it was not.

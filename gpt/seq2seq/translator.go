@@ -55,7 +55,7 @@ const hypothesisSize = 32
 
 // checkTranslator returns an error before anything is allocated if m or the numbers are invalid.
 func checkTranslator(m *Model, sources, beams int) error {
-	if err := m.check(); err != nil {
+	if err := m.check((*Model).withConfig); err != nil {
 		return err
 	}
 	if sources < 1 || beams < 1 {
