@@ -30,8 +30,9 @@ func TestEveryFlag(t *testing.T) {
 		Run:  unmeasured,
 		Name: "bench",
 		Args: func(string) []string { return []string{"-steps", "2", "-threads", "1", "-block_size", "8"} },
-		Values: map[string]string{"shape": "decode", "threads": "2", "precision": "bf16", "weights": "int8",
-			"python": "python3",
+		Values: map[string]string{"preset": "modern", "shape": "decode", "threads": "2", "precision": "bf16",
+			"weights": "int8",
+			"python":  "python3",
 			"arms": "activation=relu with " +
 				"-steps 10", "baseline": "norm=rmsnorm with -steps 10 -arms activation=relu"},
 		Unseen: unseen,

@@ -156,10 +156,14 @@ func run(args []string, stdout, stderr io.Writer) error {
 		return o.ratios(stdout, c, decode)
 	}
 	var line any
+	name := o.shape
+	if o.preset != "" {
+		name = "preset " + o.preset
+	}
 	if decode {
-		line, err = decoding(o.shape, c, o.steps, o.weights)
+		line, err = decoding(name, c, o.steps, o.weights)
 	} else {
-		line, err = training(o.shape, c, o.steps)
+		line, err = training(name, c, o.steps)
 	}
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ func TestEveryFlag(t *testing.T) {
 			return append(flagtest.Small(), "-vocab_size", "8", "-picture", filepath.Join(dir, "induction.png"))
 		},
 		Values: flagtest.Network(),
-		Unseen: map[string]string{
+		Unseen: map[string]string{"preset": "modern",
 			"picture":         "another place",
 			"out_dir":         "TestResume",
 			"resume":          "TestResume",

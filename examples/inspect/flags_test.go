@@ -2,16 +2,22 @@ package main
 
 import (
 	"maps"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/flagtest"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 )
 
 // Every flag has an effect or is refused by name, and so are meaningless numbers.
 func TestEveryFlag(t *testing.T) {
 	dir, data := saved(t, "causal")
+	line := []byte(`{"step":1,"loss":2}` + "\n")
+	if err := os.WriteFile(filepath.Join(dir, program.MetricsFile), line, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	page, picture := filepath.Join(t.TempDir(), "y.html"), filepath.Join(t.TempDir(), "y.png")
 	values := map[string]string{
 		"model": filepath.Join(t.TempDir(), "model"), "prompt": "Then", "page": page, "picture": picture,
@@ -29,7 +35,7 @@ func TestEveryFlag(t *testing.T) {
 	} {
 		values := maps.Clone(values)
 		if name == "patch" {
-			values["corrupt"], values["prompt"] = "Thiwheel", "Thowheel"
+			values["corrupt"], values["prompt"], values["right"] = "Thiwheel", "Thowheel", "e"
 		}
 		p := flagtest.Program{
 			Run: run, Name: "inspect " + name,
@@ -38,7 +44,7 @@ func TestEveryFlag(t *testing.T) {
 					data).Replace(args))
 			},
 			Values: values,
-			Unseen: map[string]string{"data": "TestRun"},
+			Unseen: map[string]string{"data": "TestRun", "serve": "TestRuns"},
 		}
 		p.Check(t)
 		p.Refuse(t)

@@ -25,7 +25,7 @@ func TestEveryFlag(t *testing.T) {
 			return append(flagtest.Small(), "-quick", "-data", data, "-arms", "activation=relu", "-out_dir", dir)
 		},
 		Values: flagtest.With(flagtest.Network(), map[string]string{
-			"arms": "norm=rmsnorm", "preset": "modern with -batch_size 3", "parts": "rope", "cross": "true with " +
+			"arms": "norm=rmsnorm", "preset": "baby", "parts": "rope", "cross": "true with " +
 				"-arms norm=rmsnorm", "data": other,
 			"seeds":     "3",
 			"tokenizer": "words", "until": "told", "max_seeds": "5 with -until told",

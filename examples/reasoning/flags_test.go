@@ -12,7 +12,7 @@ func TestEveryFlag(t *testing.T) {
 		Run:  run,
 		Name: "reasoning",
 		Args: func(string) []string { return small("-steps", "20", "-objective", "ppo", "-reward_rate", "0.02") },
-		Values: map[string]string{
+		Values: map[string]string{"preset": "modern",
 			"objective": "reinforce", "slip": "0.1", "steps": "9", "rounds": "5", "seed": "3", "clip": "0.01",
 			"reward_rate": "0.01", "n_head": "1", "n_layer": "2", "epochs": "1 with -reward_rate 0.01",
 		},

@@ -13,7 +13,7 @@ func TestEveryFlag(t *testing.T) {
 		Run:  run,
 		Name: "scaling",
 		Args: func(dir string) []string { return []string{"-plot", filepath.Join(dir, "scaling.png")} },
-		Values: map[string]string{
+		Values: map[string]string{"preset": "gpt2",
 			"shape": "baby", "network": "1gbit", "measured": "0.26:0.9,3.3:28,43:372",
 			"plot": filepath.Join(t.TempDir(), "x.png"), "measure": "true",
 		},

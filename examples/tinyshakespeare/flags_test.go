@@ -27,7 +27,7 @@ func TestEveryFlag(t *testing.T) {
 				flagtest.Small()...,
 			)
 		},
-		Values: flagtest.With(flagtest.Network(), map[string]string{
+		Values: flagtest.With(flagtest.Network(), map[string]string{"model": t.TempDir(),
 			"head": "linear", "out_dir": filepath.Join(t.TempDir(), "other"), "data": other, "tokenizer": "byte",
 			"config": filepath.Join(t.TempDir(), "none"),
 			"resume": "true", "prompt": "wheel", "stop": "h",

@@ -13,7 +13,7 @@ func TestEveryFlag(t *testing.T) {
 		Run:  run,
 		Name: "translate",
 		Args: func(dir string) []string { return small(dir, "-length_penalty", "1") },
-		Values: map[string]string{
+		Values: map[string]string{"preset": "llama", "model": t.TempDir(),
 			"out_dir": t.TempDir(), "data": filepath.Join(t.TempDir(), "none"), "resume": "true", "translate": "two",
 			"source_unit": "characters", "target_unit": "words", "held_out": "0.2", "below": "250", "tests": "9",
 			"beams":          "1",

@@ -74,7 +74,9 @@ func parse(c seq2seq.Config, texts pairing, args []string, stderr io.Writer) (se
 		if err != nil {
 			return c, o, err
 		}
-		c.Stack = p.Config.Stack
+		if c.Stack = p.Config.Stack; c.Attention == "causal" {
+			c.Attention = "" // full, and causal in the decoder
+		}
 		if err := fs.Parse(args); err != nil { // again, because flags override the preset
 			return c, o, err
 		}
