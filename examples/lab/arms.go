@@ -93,7 +93,7 @@ func (o *options) chosen() ([]lab.Arm, error) {
 	}
 	arms := lab.Arms(append([]string{"baseline"}, names...)...)
 	if o.cross {
-		arms = crossed(arms)
+		arms = lab.Factorial(arms)
 	}
 	for _, a := range arms[1:] {
 		if err := o.possible(a); err != nil {
@@ -149,23 +149,6 @@ func (o *options) possible(a lab.Arm) error {
 func matches(variant string, words []string) bool {
 	part, name, _ := strings.Cut(variant, "=")
 	return slices.Contains(words, part) || slices.Contains(words, name) || slices.Contains(words, variant)
-}
-
-// crossed returns the factorial study of some arms. Arms that change the same field first are levels of one factor.
-func crossed(arms []lab.Arm) []lab.Arm {
-	baseline, factors, order := arms[0], map[string][]lab.Arm{}, []string{}
-	for _, a := range arms[1:] {
-		field, _, _ := strings.Cut(a.Name, "=")
-		if factors[field] == nil {
-			order, factors[field] = append(order, field), []lab.Arm{baseline}
-		}
-		factors[field] = append(factors[field], a)
-	}
-	all := []lab.Arm{baseline}
-	for _, field := range order {
-		all = lab.Cross(all, factors[field])
-	}
-	return all
 }
 
 // optionsAreRead returns an error for an option of an attention, given as a flag, that no arm reads.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
@@ -30,13 +29,13 @@ func measures() []measure {
 	return []measure{
 		{"verified", "", "worst error of the gradients of the parts that are not the baseline's", verified},
 		{"memory", "MiB", "of parameters, moments and programs", func(*options) []lab.Measure {
-			return []lab.Measure{{Name: "memory", Version: version, Of: memory}}
+			return []lab.Measure{lab.Memory()}
 		}},
 		{"decode", "tokens/s", "speed of writing single tokens", func(*options) []lab.Measure {
-			return []lab.Measure{{Name: "decode", Version: version, Of: decode, Higher: true, Timed: true}}
+			return []lab.Measure{lab.Decoding()}
 		}},
 		{"state", "KiB", "that a decoder stores for a sequence of block_size tokens", func(*options) []lab.Measure {
-			return []lab.Measure{{Name: "state", Version: version, Of: state}}
+			return []lab.Measure{lab.State()}
 		}},
 		{"coordinates", "", "changes of the last residual stream and of the logits since step 0", coordinates},
 		{"cost", "ns/token", "time of a token at each of -contexts, forward and backward", costs},
@@ -132,42 +131,14 @@ func (r *checked) run(test verify.Case) error {
 	return nil
 }
 
-// memory returns the MiB of the parameters, of the optimizer's two moments and of the programs of training.
-func memory(_ context.Context, t *gpt.Trainer) (float64, error) {
-	c := t.Config()
-	all, trained := c.Count()
-	return float64(4*(all+2*trained)+int64(t.Model.Graph.Bytes())) / (1 << 20), nil
+// costs returns a measure for each of -contexts: about as many tokens are in a step at all of them.
+func costs(o *options) (list []lab.Measure) {
+	for _, size := range o.lengths {
+		tokens := o.lengths[len(o.lengths)-1]
+		list = append(list, lab.Cost(size, tokens))
+	}
+	return list
 }
 
-// state returns the KiB of a decoder's state.
-func state(_ context.Context, t *gpt.Trainer) (float64, error) {
-	n, err := t.Model.StateBytes()
-	return float64(n) / (1 << 10), err
-}
-
-// decode returns the tokens a second of writing single tokens until the window is full, the median of three turns
-// behind one that warms up.
-func decode(ctx context.Context, t *gpt.Trainer) (float64, error) {
-	d, err := gpt.NewDecoder(t.Model, 1)
-	if err != nil {
-		return 0, err
-	}
-	n := t.Config().BlockSize
-	var seconds []float64
-	for range 4 {
-		if ctx.Err() != nil {
-			return 0, context.Cause(ctx)
-		}
-		if err := d.Reset(); err != nil {
-			return 0, err
-		}
-		start := time.Now()
-		for i := range n {
-			if _, err := d.Feed([]int{i % t.Config().VocabSize}); err != nil {
-				return 0, err
-			}
-		}
-		seconds = append(seconds, time.Since(start).Seconds())
-	}
-	return float64(n) / program.Median(seconds[1:]), nil
-}
+// isCost reports whether a measure is one of costs.
+func isCost(name string) bool { return strings.HasPrefix(name, "cost at ") }

@@ -215,13 +215,14 @@ func (o *options) settle() (err error) {
 	if o.command == "tasks" && !o.given["looks"] && !o.quick { // fewer seeds decide nothing about accuracies
 		o.looks = fmt.Sprintf("%d,10,16", paired.Confirming)
 	}
+	o.tuning.Seeds = o.tuningSeeds
 	if err := o.schedule(); err != nil {
 		return err
 	}
-	if o.limit, err = budget(o.budget); err != nil {
+	if o.limit, err = lab.ParseBudget(o.budget); err != nil {
 		return errors.WithMessage(err, "-budget")
 	}
-	if o.tuning, err = grid(o.tune, o.tuningSeeds); err != nil {
+	if o.tuning.Grid, err = lab.ParseGrid(o.tune); err != nil {
 		return errors.WithMessage(err, "-tune")
 	}
 	if err := o.early(); err != nil {

@@ -7,9 +7,7 @@ import (
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
-	"github.com/pedestrian-ml/pedestrian/gpt/lab"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab/paired"
-	"github.com/pedestrian-ml/pedestrian/internal/spelling"
 	"github.com/pkg/errors"
 )
 
@@ -42,62 +40,6 @@ func numbers(flag, list string) (all []int, err error) {
 	}
 	slices.Sort(all)
 	return slices.Compact(all), nil
-}
-
-// budget reads a list such as tokens=1e6,parameters=800000,vary=n_embd. gpt/lab checks the numbers.
-func budget(list string) (b lab.Budget, err error) {
-	seen := map[string]bool{}
-	for _, w := range words(list) {
-		name, value, _ := strings.Cut(w, "=")
-		if seen[name] {
-			return b, errors.Errorf("got %s twice", name)
-		}
-		seen[name] = true
-		if name == "vary" {
-			b.Vary = value
-			continue
-		}
-		x, err := strconv.ParseFloat(value, 64)
-		whole := x == float64(int64(x))
-		switch {
-		case err != nil || !(x > 0):
-			return b, errors.Errorf("got %q, want name=number above 0 such as tokens=1e6", w)
-		case name == "steps" && whole && x <= 1<<28:
-			b.Steps = int(x)
-		case name == "parameters" && whole && x <= 1<<53:
-			b.Parameters = int64(x)
-		case name == "tokens":
-			b.Tokens = x
-		case name == "flops":
-			b.FLOPs = x
-		case name == "seconds":
-			b.Seconds = x
-		default:
-			names := []string{"steps", "parameters", "tokens", "flops", "seconds", "vary"}
-			return b, errors.Errorf("got %q, want steps or parameters, a whole number, or tokens, flops or seconds%s",
-				w, spelling.Hint(name, names))
-		}
-	}
-	if b.Vary != "" && b.Parameters == 0 {
-		return b, errors.New("vary: got a field without parameters=N")
-	}
-	return b, nil
-}
-
-// grid reads the lists of -tune. gpt/lab checks names and values.
-func grid(lists list, seeds int) (t lab.Tuning, err error) {
-	t.Seeds = seeds
-	for _, l := range lists {
-		name, values, _ := strings.Cut(l, "=")
-		if len(words(values)) < 2 {
-			return t, errors.Errorf("got %q, want at least two values such as learning_rate=3e-4,1e-3", l)
-		}
-		if slices.ContainsFunc(t.Grid, func(v lab.Values) bool { return v.Field == name }) {
-			return t, errors.Errorf("got %s twice", name)
-		}
-		t.Grid = append(t.Grid, lab.Values{Field: name, Values: words(values)})
-	}
-	return t, nil
 }
 
 // early sets the plan of -until. The looks end with max_seeds.

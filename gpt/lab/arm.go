@@ -63,6 +63,27 @@ func Cross(first, second []Arm) (arms []Arm) {
 	return arms
 }
 
+// Factorial returns the arms of the factorial study of some arms, of which the first is the baseline. Arms that change
+// the same field first are levels of one factor.
+func Factorial(arms []Arm) []Arm {
+	if len(arms) == 0 {
+		return nil
+	}
+	baseline, factors, order := arms[0], map[string][]Arm{}, []string{}
+	for _, a := range arms[1:] {
+		field, _, _ := strings.Cut(a.Name, "=")
+		if factors[field] == nil {
+			order, factors[field] = append(order, field), []Arm{baseline}
+		}
+		factors[field] = append(factors[field], a)
+	}
+	all := []Arm{baseline}
+	for _, field := range order {
+		all = Cross(all, factors[field])
+	}
+	return all
+}
+
 // with returns a with the changes of b.
 func (a Arm) with(b Arm) Arm {
 	both := Arm{Name: a.Name + "," + b.Name, Set: append(a.Set[:len(a.Set):len(a.Set)], b.Set...)}
