@@ -63,8 +63,8 @@ func chosen(list []Command, args []string) Command {
 
 // helpCommands prints what the commands do.
 func helpCommands(out io.Writer, program string, list []Command) {
-	fmt.Fprintf(out, "Usage of %s: a command and its flags, by default %s. COMMAND -help shows the flags.\n\n", program,
-		list[0].Name)
+	fmt.Fprintf(out, "Usage of %s: a command and its flags, by default %s.\n%[1]s COMMAND -help shows the flags.\n\n",
+		program, list[0].Name)
 	for _, c := range list {
 		fmt.Fprint(out, beside(c.Name, c.About, 13, 0))
 	}

@@ -146,6 +146,11 @@ func TestCommands(t *testing.T) {
 		!strings.Contains(out.String(), "\n  fly        to fly\n") {
 		t.Errorf("got %v and\n%s", err, out.String())
 	}
+	for line := range strings.Lines(out.String()) {
+		if len(line) > 60 {
+			t.Errorf("got %d columns, want at most 60 with short names: %s", len(line), line)
+		}
+	}
 }
 
 // Invalid arguments are one error without a list of flags.
