@@ -51,8 +51,8 @@ type Adapters struct {
 	LoraAlpha   float64  // α; by default r
 	LoraTargets []string // endings of the adapted layers' names; by default all layers that have a weight
 	LoraScale   string   // "alpha/r", default (Hu et al. 2021), "alpha" (paper, equation 43), "alpha/sqrt(r)" (rsLoRA)
-	// LoraFused gives queries, keys and values one adapter together if the files of the network's family have one
-	// matrix for them, like GPT-2's c_attn: then SaveAdapter writes the rank r. Otherwise each of them has an adapter.
+	// LoraFused gives queries, keys and values one adapter together, like GPT-2's c_attn, unless fine-tuning begins with
+	// a Source whose files have a matrix for each. Otherwise each of them has an adapter.
 	LoraFused bool
 }
 
@@ -123,7 +123,7 @@ func (c *Config) Flags(fs *flag.FlagSet) {
 }
 
 // fields binds all fields to c, in the order of the JSON.
-func (c *Config) fields() field.List { return append(c.networkFields(), c.trainingFields()...) }
+func (c *Config) fields() field.List { return append(c.NetworkFields(), c.trainingFields()...) }
 
 func (c *Config) trainingFields() field.List {
 	known := c.known()
@@ -133,8 +133,8 @@ func (c *Config) trainingFields() field.List {
 			Optional("false"))
 }
 
-// networkFields binds the fields that describe the network.
-func (c *Config) networkFields() field.List {
+// NetworkFields binds the fields that describe the network.
+func (c *Config) NetworkFields() field.List {
 	known := c.known()
 	sizes := field.List{
 		field.New("block_size", &c.BlockSize, field.Size(1), "context length in tokens"),

@@ -487,12 +487,12 @@ func TestFineTuneRefusesDamage(t *testing.T) {
 	c := tiny()
 	c.LoraR = 1
 	_, other := corpus(t, strings.ReplaceAll(verses, "?", "#"), c.BlockSize)
-	_, err := FineTune(c, base.Corpus, other, saved(t, 0, files(t, base)))
+	_, err := fineTune(c, base.Corpus, other, saved(t, 0, files(t, base)))
 	mustContain(t, err, "another vocabulary")
 	garbage := func([]byte) []byte { return []byte("no JSON") }
-	_, err = FineTune(c, base.Corpus, base.Tokenizer, saved(t, 0, change(t, files(t, base), train.StateFile, garbage)))
+	_, err = fineTune(c, base.Corpus, base.Tokenizer, saved(t, 0, change(t, files(t, base), train.StateFile, garbage)))
 	mustContain(t, err, train.StateFile)
-	_, err = FineTune(c, base.Corpus, base.Tokenizer, saved(t, 0, change(t, files(t, base), train.WeightsFile, nil)))
+	_, err = fineTune(c, base.Corpus, base.Tokenizer, saved(t, 0, change(t, files(t, base), train.WeightsFile, nil)))
 	mustContain(t, err, train.WeightsFile)
 	_, err = LoadTokenizer(saved(t, 0, change(t, files(t, base), charactersFile, garbage)))
 	mustContain(t, err, charactersFile)
@@ -538,7 +538,7 @@ func TestRefusedBeforeTraining(t *testing.T) {
 	base := newTrainer(t, tiny())
 	c := tiny()
 	c.LoraR, c.LearningRate = 1, -1
-	_, err := FineTune(c, base.Corpus, base.Tokenizer, saved(t, 0, files(t, base)))
+	_, err := fineTune(c, base.Corpus, base.Tokenizer, saved(t, 0, files(t, base)))
 	mustContain(t, err, "learning_rate: got -1")
 	c = tiny()
 	c.VocabSize, c.BlockSize = 65, 0

@@ -87,7 +87,7 @@ func (m *Model) checkState(batch, tokens int, more float64) error {
 			o = some
 		}
 	}
-	fields := append(m.plan.networkFields(), field.New("sequences", &batch, field.Size(1), ""))
+	fields := append(m.plan.NetworkFields(), field.New("sequences", &batch, field.Size(1), ""))
 	return fields.CheckMemory(m.Graph.MemoryLimit(), 4*float64(batch)*(o.remembered+more),
 		fmt.Sprintf("the keys and values of %d tokens", tokens),
 		"sequences", "block_size", "n_layer", "n_head", "n_embd", "vocab_size")

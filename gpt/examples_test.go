@@ -8,16 +8,16 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
-	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
@@ -28,7 +28,7 @@ import (
 func ExampleRanker() {
 	model, tok, err := gpt.Open("out")
 	check(err)
-	questions, err := text.LoadQuestions("questions.jsonl", tok, text.Template{})
+	questions, err := chat.LoadQuestions("questions.jsonl", tok, chat.Template{})
 	check(err)
 	ranker, err := gpt.NewRanker(model)
 	check(err)
@@ -403,7 +403,7 @@ func ExampleNew() {
 func ExampleStories15M() {
 	for _, c := range []gpt.Config{gpt.DistilGPT2(), gpt.GPT2(), gpt.SmolLM2_135M(), gpt.Stories15M()} {
 		total, _ := c.Count()
-		family, err := c.Family()
+		family, err := published.ModelType(c)
 		fmt.Println(c.NLayer, "blocks,", total, "parameters,", family, err)
 	}
 	// Output:
@@ -411,39 +411,6 @@ func ExampleStories15M() {
 	// 12 blocks, 124439808 parameters, gpt2 <nil>
 	// 30 blocks, 134515008 parameters, llama <nil>
 	// 6 blocks, 15191712 parameters, llama <nil>
-}
-
-// A model that was built here is exported like a published one, and opened again.
-func ExampleModel_Export() {
-	c := gpt.Stories15M()
-	c.NLayer, c.NHead, c.NEmbd, c.NInner, c.VocabSize, c.BlockSize = 2, 2, 16, 24, text.Bytes{}.Size(), 32
-	m, err := gpt.New(graph.New(graph.Float32, 1), c, 1)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	temp, err := os.MkdirTemp("", "")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer os.RemoveAll(temp)
-	dir := filepath.Join(temp, "stories")
-	if err := m.Export(dir, text.Bytes{}, safetensors.BF16); err != nil {
-		fmt.Println(err)
-		return
-	}
-	cp, err := checkpoint.Load(dir)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(cp.Names(), cp.Published, cp.Close())
-	again, _, err := gpt.OpenCropped(dir, 16)
-	fmt.Println(again.Config.Norm, again.Config.MLP, again.Config.BlockSize, err)
-	// Output:
-	// [config.json generation_config.json model.safetensors vocabulary.json] true <nil>
-	// rmsnorm swiglu 16 <nil>
 }
 
 // The result of fine-tuning is a separate file, much smaller than the model's.
@@ -474,31 +441,6 @@ func ExampleModel_ReadAdapters() {
 	// 4.5 % of the bytes
 	// <nil>
 	// 0.5
-}
-
-// Programs exchange adapters as folders of PEFT. A base can use many of them, one at a time.
-func ExampleModel_Use() {
-	c := gpt.Shakespeare()
-	c.VocabSize, c.NLayer = 65, 1
-	base, err := gpt.New(graph.New(graph.Float32, 1), c, 1)
-	check(err)
-	dir, err := os.MkdirTemp("", "adapter")
-	check(err)
-	defer os.RemoveAll(dir)
-
-	c.LoraR, c.LoraAlpha, c.LoraTargets, c.LoraFused = 4, 8, []string{"c_attn"}, true
-	tuned, err := gpt.New(graph.New(graph.Float32, 1), c, 1) // by FineTune, and trained
-	check(err)
-	check(tuned.SaveAdapter(dir+"/of-mine", "my/base"))
-
-	a, err := gpt.OpenAdapter(dir + "/of-mine")
-	check(err)
-	model, err := base.Adapted(1, a)
-	check(err)
-	check(model.Use(a))
-	fmt.Println(a.Base, model.Config.LoraTargets)
-	check(model.Use(nil)) // the base again
-	// Output: my/base [attn.c_attn]
 }
 
 // A model of bytes generates text, streamed up to a stop string. It is greedy, with a repetition penalty.
@@ -536,18 +478,9 @@ func ExampleLLaMA() {
 	c := gpt.LLaMA()
 	c.VocabSize = 65
 	parameters, _ := c.Count()
-	family, err := c.Family()
+	family, err := published.ModelType(c)
 	fmt.Println(parameters, family, err)
 	// Output: 812288 llama <nil>
-}
-
-// A LLaMA with biases is exported with the keys attention_bias and mlp_bias.
-func ExampleConfig_Family() {
-	c := gpt.LLaMA()
-	c.VocabSize, c.Sublayers.AttentionBias, c.Sublayers.MLPBias = 65, true, true
-	family, err := c.Family()
-	fmt.Println(family, err)
-	// Output: llama <nil>
 }
 
 // Parts without a field of their own are set by the key of their kind, which is also the flag.

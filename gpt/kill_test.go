@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -19,7 +18,6 @@ import (
 	"time"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
-	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -194,13 +192,6 @@ var weightFiles = map[string]func(t *testing.T, m *Model) ([]byte, error){
 		var b bytes.Buffer
 		err := m.WriteWeights(&b)
 		return b.Bytes(), err
-	},
-	"Export": func(t *testing.T, m *Model) ([]byte, error) {
-		dir := filepath.Join(t.TempDir(), "folder")
-		if err := m.Export(dir, nil, safetensors.F32); err != nil {
-			return nil, err
-		}
-		return os.ReadFile(filepath.Join(dir, train.WeightsFile))
 	},
 	"Files": func(_ *testing.T, m *Model) ([]byte, error) {
 		files, err := m.Files(nil)

@@ -32,10 +32,10 @@ func (c Config) affine(collect func(*nn.LoRA)) nn.Affine {
 	if c.LoraR == 0 {
 		return nn.NewLinear
 	}
-	a, fused := c.Adapters, c.fused()
-	adapted := nn.NewLoRA(a.adapts, a.LoraR, a.scale())
+	a, fused := c.Adapters, c.LoraFused
+	adapted := nn.NewLoRA(a.adapts, a.LoraR, a.Factor())
 	return func(s graph.Scope, in int, out []int, bias bool, init graph.Init) nn.Layer {
-		if a.adapts(s.Path()) && fused(s.Path()) {
+		if fused && a.adapts(s.Path()) {
 			columns := 0
 			for _, n := range out {
 				columns += n
@@ -50,15 +50,6 @@ func (c Config) affine(collect func(*nn.LoRA)) nn.Affine {
 	}
 }
 
-// fused reports whether a matrix has one adapter for all its blocks of columns.
-func (c Config) fused() func(matrix string) bool {
-	if !c.LoraFused {
-		return func(string) bool { return false }
-	}
-	layout := c.layout()
-	return func(matrix string) bool { return len(layout.Modules(matrix)) == 1 }
-}
-
 // adapt is like affine, for the matrices that user-defined layers declare in the blocks.
 func (a Adapters) adapt(collect func(*nn.LoRA)) nn.Adapt {
 	if a.LoraR == 0 {
@@ -68,13 +59,14 @@ func (a Adapters) adapt(collect func(*nn.LoRA)) nn.Adapt {
 		if !inBlock(s.Path()) || !a.adapts(s.Path()) {
 			return w
 		}
-		l := nn.NewAdapted(s, w, in, out, a.LoraR, a.scale())
+		l := nn.NewAdapted(s, w, in, out, a.LoraR, a.Factor())
 		collect(l)
 		return l.Matrix()
 	}
 }
 
-func (a Adapters) scale() float64 {
+// Factor returns s of w + s·d·u, the factor on an adapter.
+func (a Adapters) Factor() float64 {
 	switch a.LoraScale {
 	case "alpha/r":
 		return a.LoraAlpha / float64(a.LoraR)
@@ -105,7 +97,7 @@ func (m *Model) WriteAdapters(w io.Writer) error {
 }
 
 func (m *Model) writeAdapters(w io.Writer, metadata map[string]string) error {
-	return errors.Wrap(train.WriteTensors(w, m.ours().lay(m.candidates()), metadata, ""), "adapters")
+	return errors.Wrap(train.WriteTensors(w, gpt2Layout{}.Tensors(m.candidates()), metadata, ""), "adapters")
 }
 
 // ReadAdapters sets the adapters from a file of WriteAdapters, which must have exactly this model's names and shapes.
@@ -143,7 +135,7 @@ func (m *Model) ReadAdapters(data []byte) error {
 
 // adapted returns an error unless m has adapters to write or to set.
 func (m *Model) adapted() error {
-	if err := m.loose(); err != nil {
+	if err := m.CheckNumbers(); err != nil {
 		return err
 	}
 	if m.Config.LoraR == 0 {
@@ -155,7 +147,7 @@ func (m *Model) adapted() error {
 // belonging returns the metadata of a file of the model's adapters.
 func (m *Model) belonging() map[string]string {
 	belongs := map[string]string{"format": "pt", baseKey: m.baseSHA256()}
-	for _, f := range m.Config.networkFields().Without("dropout") {
+	for _, f := range m.Config.NetworkFields().Without("dropout") {
 		if v := f.String(); strings.ToValidUTF8(v, "") == v {
 			belongs[f.Name] = v
 		}

@@ -419,19 +419,16 @@ func allocatedBy(f func()) uint64 {
 func TestRotaryTablesArePlannedFirst(t *testing.T) {
 	for _, size := range []string{"4000000", "268435456"} {
 		for _, kind := range []string{"yarn", "llama3", "linear"} {
-			data := `{"model_type": "llama", "vocab_size": 100, "hidden_size": 64, "num_attention_heads": 2, "num_hidden_layers": 2,
-				"intermediate_size": 64, "max_position_embeddings": 4096, "head_dim": ` + size +
-				`, "rope_scaling": {"rope_type": "` + kind + `", "factor": 4`
+			data := `{"model_type": "pedestrian", "vocab_size": 100, "n_embd": 64, "n_head": 2, "n_layer": 2,
+				"n_positions": 4096, "position": "rope", "qk_size": ` + size + `, "v_size": ` + size +
+				`, "rope_scaling": "` + kind + `", "rope_factor": 4`
 			if kind != "linear" {
-				data += `, "original_max_position_embeddings": 1024`
-			}
-			if kind == "llama3" {
-				data += `, "low_freq_factor": 1, "high_freq_factor": 4`
+				data += `, "rope_original": 1024`
 			}
 			var err error
 			bytes := allocatedBy(func() {
 				var c Config
-				if c, err = FromHuggingFace([]byte(data + `}}`)); err == nil {
+				if c, err = FromHuggingFace([]byte(data + `}`)); err == nil {
 					c.MemoryLimit = 1
 					err = c.ValidateModel()
 				}

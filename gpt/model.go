@@ -40,7 +40,7 @@ type Model struct {
 	carry    *nn.Carry       // the states that a window hands on, with Carry
 	hidden   map[string]bool // names of the hidden matrices
 	inUse    inUse           // set by Use
-	merged   []*Adapter      // those that Merge has added to the weights
+	merged   []Adapter       // those that Merge has added to the weights
 	built    *made.Network
 }
 
@@ -191,7 +191,7 @@ func (m *Model) fields() made.Network {
 // does not train.
 func (m *Model) withConfig() made.Network {
 	all := m.fields()
-	all.Config = m.Config.networkFields().Without("dropout").Lines()
+	all.Config = m.Config.NetworkFields().Without("dropout").Lines()
 	return all
 }
 
@@ -231,13 +231,6 @@ func (c Config) loss(s graph.Scope, logits, targets graph.Expr) (loss graph.Expr
 	return loss
 }
 
-// inUse holds the Adapter that Model.Use has set, and copies of the numbers that it set, which show whether training
-// has changed them since.
-type inUse struct {
-	adapter *Adapter // nil if none is in use
-	numbers [][]float64
-}
-
 // Packed returns m for decoding and measuring, with the matrices of its linear layers and its head (the embedding, if
 // they are tied) stored as bfloat16, as int8 with a scale for every output, or as int4 with one for every 32 inputs of
 // an output, rounded from their present values. It needs less memory and decodes faster in proportion, because it reads
@@ -249,7 +242,7 @@ type inUse struct {
 // graph.BF16, graph.Int8 and graph.Int4, for a model without kernels or of a type other than float32, and for weights
 // that are not finite.
 func (m *Model) Packed(p graph.Packing) (*Model, error) {
-	if err := m.loose(); err != nil {
+	if err := m.CheckNumbers(); err != nil {
 		return nil, err
 	}
 	c, batch := m.Config, m.Tokens.Shape()[0]/m.Config.BlockSize
@@ -261,8 +254,9 @@ func (m *Model) Packed(p graph.Packing) (*Model, error) {
 	return New(g, c, batch)
 }
 
-// loose returns an error unless m is valid and its weights are not packed.
-func (m *Model) loose() error {
+// CheckNumbers returns an error unless m is valid, as Check does, and all its parameters have numbers, which are not
+// packed.
+func (m *Model) CheckNumbers() error {
 	if err := m.Check(); err != nil {
 		return err
 	}

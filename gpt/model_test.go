@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -258,21 +257,6 @@ func TestRopeTheta(t *testing.T) {
 	}
 }
 
-// fan_in_fan_out is true if the base stores a matrix as (in, out), like GPT-2's Conv1D, and false for (out, in), like a
-// Linear of LLaMA. It is the same after saving and opening.
-func TestFanInFanOut(t *testing.T) {
-	llama := smallLLaMA()
-	llama.LoraR, llama.LoraAlpha, llama.LoraTargets = 2, 3, []string{"attn.c_attn"}
-	for name, test := range map[string]struct {
-		config Config
-		want   bool
-	}{"gpt2": {lora(2, 3, "c_attn"), true}, "llama": {llama, false}} {
-		if got := adapterFolder(t, scrambled(t, test.config)).folder.FanIn; got != test.want {
-			t.Errorf("%s: fan_in_fan_out: got %t, want %t", name, got, test.want)
-		}
-	}
-}
-
 // All of n tokens except the first are predicted, once each in a pass over the text whose blocks fill it, and each
 // after its preceding token.
 func TestI01EveryTokenButTheFirst(t *testing.T) {
@@ -477,12 +461,6 @@ func TestInitializations(t *testing.T) {
 				!strings.HasSuffix(p.Name(), "bias") {
 				t.Errorf("%q: %s is 0: got %t, want %t", name, p.Name(), all, want)
 			}
-		}
-		c = Shakespeare()
-		c.VocabSize, c.Head = 65, "tied"
-		c.With.Set("initialization", name)
-		if family, err := c.Family(); err != nil || family != "gpt2" {
-			t.Errorf("%q: got family %q and %v", name, family, err)
 		}
 	}
 }

@@ -610,23 +610,6 @@ func TestUnreadOptionsAreRefused(t *testing.T) {
 	}
 }
 
-// The number of heads that share keys and values comes from the part, whatever its name.
-func TestGroupsOfOwnAttention(t *testing.T) {
-	gqa := parts.Find(parts.Attentions(), "gqa")
-	gqa.Name = "own"
-	c := tiny()
-	c.NHead, c.NEmbd, c.Attention, c.Parts.Attentions = 4, 16, "own", []parts.Attention{
-		gqa, {Name: "gqa_not", New: parts.Find(parts.Attentions(), "causal").New},
-	}
-	c.Options.Set("n_kv_head", 2)
-	if got := c.heads().Groups; got != 2 {
-		t.Errorf("got %d groups, want 2", got)
-	}
-	if c.Attention = "gqa_not"; c.heads().Groups != 4 {
-		t.Errorf("got %d groups, want those of the 4 heads", c.heads().Groups)
-	}
-}
-
 // Feeding a decoder needs the same memory with a user-defined gated MLP as with the library's.
 func TestMemoryOfOwnGatedMLP(t *testing.T) {
 	least := func(c Config) float64 {
@@ -840,7 +823,7 @@ func TestLookingAheadIsRefused(t *testing.T) {
 		_, _, err = Open(cp.Path, c.Parts)
 		mustContain(t, err, want...)
 		c.LoraR = 2
-		_, err = FineTune(c, run.Corpus, run.Tokenizer, cp)
+		_, err = fineTune(c, run.Corpus, run.Tokenizer, cp)
 		mustContain(t, err, want...)
 		c.LoraR, c.VocabSize = 0, run.Config().VocabSize
 		m, err := New(emptyGraph(), c, 1)

@@ -3,9 +3,7 @@ package gpt
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -16,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -268,10 +265,6 @@ func TestFutureTokens(t *testing.T) {
 			t.Errorf("%s: moved %t, frozen %t", p.Name(), moved, frozen)
 		}
 	}
-	published := GPT2()
-	published.FutureTokens = 3
-	_, err = published.Family()
-	mustContain(t, err, "the nearest is gpt2", "n_future_tokens: got 3, want 1")
 	c.FutureTokens = c.BlockSize
 	mustContain(t, c.Validate(), "n_future_tokens: got 8, want less than block_size 8")
 }
@@ -389,7 +382,7 @@ func TestTrainersRefuseNil(t *testing.T) {
 		},
 		"Resume": func(data text.Corpus, tok text.Tokenizer) (*Trainer, error) { return Resume(tiny(), data, tok, cp) },
 		"FineTune": func(data text.Corpus, tok text.Tokenizer) (*Trainer, error) {
-			return FineTune(tiny(), data, tok, cp)
+			return fineTune(tiny(), data, tok, cp)
 		},
 	} {
 		_, err := make(nil, tok)
@@ -402,7 +395,7 @@ func TestTrainersRefuseNil(t *testing.T) {
 	}
 	_, err := Resume(tiny(), data, tok, nil)
 	mustContain(t, err, "checkpoint")
-	_, err = FineTune(tiny(), data, tok, nil)
+	_, err = FineTune(tiny(), data, tok, Source{})
 	mustContain(t, err, "checkpoint: got nil")
 }
 
@@ -411,43 +404,8 @@ func TestFilesRefuseALargerTokenizer(t *testing.T) {
 	m := scrambledIn(t, graph.Float32, tiny()) // 11 tokens
 	_, err := m.Files(must(text.NewCharacters(verses)))
 	mustContain(t, err, "tokenizer: got ", "tokens, want at most the model's vocab_size 11")
-	mustContain(
-		t, m.Export(t.TempDir(), must(text.NewCharacters(verses)), "F32"), "export: tokenizer: got ", "vocab_size 11",
-	)
 	if _, err := m.Files(must(text.NewCharacters("to a mill"))); err != nil {
 		t.Error(err)
-	}
-}
-
-// An adapter that has not been merged cannot be unmerged: one that was never used, one that was used but not merged,
-// one that was trained since, and the same one twice. The weights do not change.
-func TestUnmergeRefuses(t *testing.T) {
-	a := adapterFolder(t, scrambled(t, lora(2, 3)))
-	for name, do := range map[string]func(m *Model){
-		"never used": func(*Model) {},
-		"not merged": func(m *Model) { m.Use(a) },
-		"trained": func(m *Model) {
-			m.Use(a)
-			m.adapters[0].Adapters[0].Up.Tensor().Set(0, 3)
-			m.Merge()
-		},
-		"the base": func(m *Model) { m.Use(a); m.Use(nil); m.Merge() },
-		"twice":    func(m *Model) { m.Use(a); m.Merge(); m.Merge(); check(t, m.Unmerge(a)) },
-		"read": func(m *Model) {
-			m.Use(a)
-			m.Merge()
-			var b bytes.Buffer
-			check(t, m.WriteWeights(&b))
-			check(t, m.ReadWeights(b.Bytes()))
-		},
-	} {
-		m := adapted(t, scrambled(t, tiny()), a)
-		do(m)
-		before := weights(m)
-		mustContain(t, m.Unmerge(a), "adapter: it is not merged into the weights of this model")
-		if !bytes.Equal(weights(m), before) {
-			t.Errorf("%s: the weights have changed", name)
-		}
 	}
 }
 
@@ -554,7 +512,7 @@ func TestNaNStops(t *testing.T) {
 // A gradient that overflows while the loss is finite also stops the run.
 func TestInfiniteGradientStops(t *testing.T) {
 	// logits of 1e36, divided by a small σ
-	factors := map[string]float64{"wte.weight": 1e-3, "wpe.weight": 1e-3, published.HeadWeight: 1e39}
+	factors := map[string]float64{"wte.weight": 1e-3, "wpe.weight": 1e-3, headWeight: 1e39}
 	for _, steady := range []int{0, 3} {
 		c := tiny()
 		c.Head = "linear"
@@ -580,7 +538,7 @@ func TestInfiniteLossStops(t *testing.T) {
 	c.Head = "linear"
 	trainer := newTrainer(t, c)
 	for _, p := range trainer.Model.Params() {
-		if p.Name() == published.HeadWeight {
+		if p.Name() == headWeight {
 			for i := range p.Tensor().Len() {
 				p.Tensor().Set(i, math.Copysign(3e38, p.Tensor().At(i)))
 			}
@@ -589,82 +547,10 @@ func TestInfiniteLossStops(t *testing.T) {
 	refusesToStep(t, trainer, "all weights are finite")
 }
 
-// claiming writes a safetensors file of these tensors, whose numbers are a hole of the claimed size.
-func claiming(t *testing.T, path string, shapes map[string][]int) {
-	t.Helper()
-	var header []string
-	end := 0
-	for _, name := range slices.Sorted(maps.Keys(shapes)) {
-		begin, shape := end, shapes[name]
-		end += 4 * shape[0] * shape[1]
-		header = append(
-			header,
-			fmt.Sprintf(
-				`%q: {"dtype": "F32", "shape": [%d, %d], "data_offsets": [%d, %d]}`, name, shape[0], shape[1], begin,
-				end,
-			),
-		)
-	}
-	all := "{" + strings.Join(header, ",") + "}"
-	data := append(binary.LittleEndian.AppendUint64(nil, uint64(len(all))), all...)
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(path, int64(len(data)+end)); err != nil {
-		t.Skip("this file system has no files with holes:", err)
-	}
-}
-
 // Every reader of files refuses one that claims an excessive size before it allocates memory for it.
 func TestClaimedSizes(t *testing.T) {
 	const tera = 1 << 40
-	m := scrambled(t, tiny())
-	tuned := scrambled(t, lora(2, 3, "c_attn"))
-	adapter := func(shapes map[string][]int, rank int) func(dir string) error {
-		return func(dir string) error {
-			dir = filepath.Join(dir, "adapter")
-			if err := tuned.SaveAdapter(dir, "base"); err != nil {
-				return err
-			}
-			config, err := os.ReadFile(filepath.Join(dir, "adapter_config.json"))
-			if err != nil {
-				return err
-			}
-			config = []byte(strings.Replace(string(config), `"r": 6`, fmt.Sprintf(`"r": %d`, rank), 1))
-			if err := os.WriteFile(filepath.Join(dir, "adapter_config.json"), config, 0o644); err != nil {
-				return err
-			}
-			claiming(t, filepath.Join(dir, "adapter_model.safetensors"), shapes)
-			a, err := OpenAdapter(dir)
-			if err != nil {
-				return err
-			}
-			_, err = m.Adapted(1, a)
-			return err
-		}
-	}
-	long := func(name string) func(dir string) error { // a file of a folder that is too long
-		return func(string) error {
-			_, _, files := publishedGPT2(t)
-			dir := folder(t, files)
-			if err := os.Truncate(filepath.Join(dir, name), tera); err != nil {
-				t.Skip("this file system has no files with holes:", err)
-			}
-			_, _, err := Open(dir)
-			return err
-		}
-	}
-	const q = "base_model.model.transformer.h.0.attn.c_attn.lora_"
-	c := m.Config.Resolved()
-	width, in := 2*c.NHead*c.QKSize+c.NHead*c.VSize, c.NEmbd
 	for want, open := range map[string]func(dir string) error{
-		"got one for a matrix (1000000000,": adapter(map[string][]int{q + "A.weight": {6, 1_000_000_000}, q +
-			"B.weight": {1_000_000_000, 6}}, 6),
-		"r: got 100000000, want at most 4096": adapter(map[string][]int{
-			q + "A.weight": {100_000_000, in}, q + "B.weight": {width, 100_000_000}}, 100_000_000),
-		"config.json: got 1099511627776 bytes, want at most":    long(configFile),
-		"tokenizer.json: got 1099511627776 bytes, want at most": long(tokenizerFile),
-		"the tensors have": long(train.WeightsFile),
 		"shards.json: got 1099511627776 bytes, want at most 67108864": func(dir string) error {
 			path := filepath.Join(dir, text.ShardsFile)
 			if err := os.WriteFile(path, []byte("{}"), 0o644); err != nil {

@@ -2,7 +2,6 @@ package gpt
 
 import (
 	"cmp"
-	"encoding/json"
 	"io"
 	"io/fs"
 	"slices"
@@ -10,28 +9,20 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
-	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pkg/errors"
 )
 
-// The files of a checkpoint other than those of train. A program that reads Hugging Face's files needs the weights and
-// the first two of these.
+// The files of a checkpoint other than those of train and the tokenizer's.
 const (
-	configFile     = "config.json"            // Hugging Face's names
-	tokenizerFile  = "tokenizer.json"         // a tokenizer in Hugging Face's form; in earlier versions any tokenizer
-	charactersFile = "characters.json"        // a tokenizer of characters
-	vocabularyFile = "vocabulary.json"        // any other tokenizer
-	generationFile = "generation_config.json" // the tokens that end a text of a published model
-	settingsFile   = "tokenizer_config.json"  // the template of conversations of a published model
-	chatFile       = "chat_template.jinja"    // the same, in a file of its own
-	baseFile       = "base.json"              // the model with which a run of FineTune began
+	configFile = "config.json" // Hugging Face's names
+	baseFile   = "base.json"   // the model with which a run of FineTune began
 )
 
 var errNoCheckpoint = errors.New("checkpoint: got nil, want one from checkpoint.Load")
 
-// LoadTokenizer opens the tokenizer of a checkpoint or of a published model: tokenizer.json, or vocab.json and
-// merges.txt. It returns an error if the checkpoint has none. own holds the kinds of user-defined tokenizers.
+// LoadTokenizer opens the tokenizer of a checkpoint. It returns an error if the checkpoint has none. own holds the kinds
+// of user-defined tokenizers, and Kind of gpt/text/bpe.
 func LoadTokenizer(cp *checkpoint.Checkpoint, own ...text.Kind) (text.Tokenizer, error) {
 	if cp == nil {
 		return nil, errNoCheckpoint
@@ -55,71 +46,26 @@ func checkTokenizer(cp *checkpoint.Checkpoint, tok text.Tokenizer) error {
 
 // tokenizerOf returns the tokenizer of a checkpoint in a form that text.Open reads, and the name of its file.
 func tokenizerOf(cp *checkpoint.Checkpoint) (name string, data []byte, err error) {
-	for _, name := range []string{charactersFile, tokenizerFile, vocabularyFile} {
+	for _, name := range text.FileNames() {
 		if data, err = cp.File(name); !errors.Is(err, fs.ErrNotExist) {
 			return name, data, err
 		}
 	}
-	vocab, err := cp.File("vocab.json")
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil, errors.Wrapf(fs.ErrNotExist, "checkpoint %s: no tokenizer: %s", cp.Path, tokenizerFile)
-	}
-	if err != nil {
-		return "", nil, err
-	}
-	merges, err := cp.File("merges.txt")
-	if err != nil {
-		return "", nil, err
-	}
-	tok, err := bpe.ReadGPT2(vocab, merges)
-	if err == nil {
-		data, err = json.Marshal(tok)
-	}
-	return "vocab.json", data, errors.Wrapf(err, "checkpoint %s", cp.Path)
+	return "", nil, errors.Wrapf(fs.ErrNotExist, "checkpoint %s: no tokenizer: %s", cp.Path, text.FileNames()[1])
 }
 
-// tokenizerFileOf returns the file of a tokenizer. It has Hugging Face's name only if it has Hugging Face's form.
-func tokenizerFileOf(tok text.Tokenizer) checkpoint.File {
-	switch tok := tok.(type) {
-	case *bpe.Tokenizer:
-		return checkpoint.File{Name: tokenizerFile, Write: func(w io.Writer) error {
-			data, err := tok.MarshalJSON()
-			if err != nil {
-				return err
-			}
-			if len(data) > checkpoint.MaxFile {
-				return errors.Errorf("got %d bytes, want at most %d", len(data), checkpoint.MaxFile)
-			}
-			return train.WriteBytes(data)(w)
-		}}
-	case *text.Characters:
-		return checkpoint.File{Name: charactersFile, Write: train.WriteJSON(tok)}
-	}
-	return checkpoint.File{Name: vocabularyFile, Write: train.WriteJSON(tok)}
-}
-
-// writeCharacters returns the tokenizer.json with which Hugging Face's programs encode a text into its characters: byte
-// pairs without merges, over characters. They leave out a character that is not in the vocabulary.
-func writeCharacters(tok *text.Characters) func(io.Writer) error {
-	return func(w io.Writer) error {
-		vocab := map[string]int{}
-		for id := range tok.Size() {
-			character, err := tok.Decode([]int{id})
-			if err != nil {
-				return err
-			}
-			vocab[character] = id
+// TokenizerFile returns the file of a tokenizer in a checkpoint.
+func TokenizerFile(tok text.Tokenizer) checkpoint.File {
+	return checkpoint.File{Name: text.FileName(tok), Write: func(w io.Writer) error {
+		data, err := tok.MarshalJSON()
+		if err != nil {
+			return err
 		}
-		object := map[string]any{
-			"version": "1.0", "truncation": nil, "padding": nil, "added_tokens": []any{},
-			"normalizer": nil, "pre_tokenizer": nil, "post_processor": nil, "decoder": map[string]any{"type": "Fuse"},
-			"model": map[string]any{
-				"type": "BPE", "dropout": nil, "unk_token": nil, "continuing_subword_prefix": nil,
-				"end_of_word_suffix": nil, "fuse_unk": false, "byte_fallback": false, "vocab": vocab, "merges": []any{},
-			},
+		if len(data) > checkpoint.MaxFile {
+			return errors.Errorf("got %d bytes, want at most %d", len(data), checkpoint.MaxFile)
 		}
-		return train.WriteJSON(object)(w)
-	}
+		return train.WriteBytes(data)(w)
+	}}
 }
 
 // Files returns the complete state of the run, for checkpoint.Dir.Save. The tensors are read when their files are
@@ -234,12 +180,13 @@ func (c Config) saved(
 	return s, checkTokenizer(cp, tok)
 }
 
-// continuing returns c with the default that NewTrainer has set in the saved run, or has not in one of an earlier
-// version.
+// continuing returns c with the defaults that NewTrainer and FineTune have set in the saved run, or have not in one of
+// an earlier version.
 func (c Config) continuing(saved Config) Config {
 	if c.Experts.RouterAuxLossCoef == 0 {
 		c.Experts.RouterAuxLossCoef = saved.Experts.RouterAuxLossCoef
 	}
+	c.LoraFused = c.LoraFused || saved.LoraFused // the names of the tensors tell, too
 	return c
 }
 
@@ -256,7 +203,7 @@ func (t *Trainer) files(write func(io.Writer) error) (step int, list []checkpoin
 	if err != nil {
 		return 0, nil, err
 	}
-	list = append(t.Core.Files(s.Step, write, s), tokenizerFileOf(t.Tokenizer))
+	list = append(t.Core.Files(s.Step, write, s), TokenizerFile(t.Tokenizer))
 	return s.Step, slices.Insert(list, 1, checkpoint.File{Name: configFile, Write: train.WriteBytes(hf)}), nil
 }
 
@@ -315,32 +262,31 @@ func Resume(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Che
 	if err != nil {
 		return nil, err
 	}
-	if err = t.Model.fill(t.Model.ours(), cp, t.Model.Params()); err == nil {
+	if err = t.Model.fill(Source{Config: c, Checkpoint: cp}, t.Model.Params()); err == nil {
 		err = s.Restore(t.Core, cp)
 	}
 	return t, errors.Wrapf(err, "checkpoint %s", cp.Path)
 }
 
-// FineTune is NewTrainer on top of the weights of a checkpoint without adapters. Training, adapters and dropout are
-// those of c; the rest of the network is the checkpoint's. c either leaves the network out, with n_embd 0, or agrees
-// with it, except that its block_size may be smaller: then later positions are left out. tok is the checkpoint's
-// tokenizer, with which the corpus must be encoded. If the run would exceed the memory limit, FineTune sets Recompute.
-func FineTune(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Checkpoint) (*Trainer, error) {
+// FineTune is NewTrainer on top of the weights of a model without adapters. Training, adapters and dropout are those of
+// c; the rest of the network is the model's. c either leaves the network out, with n_embd 0, or agrees with it, except
+// that its block_size may be smaller: then later positions are left out. tok is the model's tokenizer, with which the
+// corpus must be encoded. If the run would exceed the memory limit, FineTune sets Recompute.
+func FineTune(c Config, corpus text.Corpus, tok text.Tokenizer, from Source) (t *Trainer, err error) {
 	if err := checkText(corpus, tok); err != nil {
 		return nil, err
 	}
+	cp := from.Checkpoint
 	if cp == nil {
 		return nil, errNoCheckpoint
 	}
-	saved, err := sourceOf(cp, c.Parts)
-	if err != nil {
-		return nil, err
-	}
-	if c.BlockSize > 0 && c.BlockSize < saved.BlockSize {
-		if saved, err = saved.cropped(c.BlockSize); err != nil {
+	if c.BlockSize > 0 && c.BlockSize < from.Config.BlockSize {
+		if from, err = from.Crop(c.BlockSize); err != nil {
 			return nil, err
 		}
 	}
+	from.Config.Parts = c.Parts
+	saved := from.Config
 	if c.NEmbd == 0 {
 		saved.Dropout = c.Dropout
 		c = c.onNetwork(saved.Network)
@@ -348,7 +294,7 @@ func FineTune(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.C
 	if c.VocabSize == 0 {
 		c.VocabSize = tok.Size()
 	}
-	if err := c.sameNetwork(saved.Config); err != nil {
+	if err := c.sameNetwork(saved); err != nil {
 		return nil, errors.Wrapf(err, "checkpoint %s", cp.Path)
 	}
 	if saved.LoraR > 0 {
@@ -359,14 +305,15 @@ func FineTune(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.C
 	if err := checkTokenizer(cp, tok); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
+	c.LoraFused = c.LoraFused && !from.Separate
 	c.Recompute = c.Recompute || c.Memory() > float64(c.Limit())
-	t, err := trainerAt(c, corpus, tok, 0, func(name string) bool { return !adapterName(name) })
+	t, err = trainerAt(c, corpus, tok, 0, func(name string) bool { return !adapterName(name) })
 	if err != nil {
 		return nil, err
 	}
 	weights := slices.DeleteFunc(slices.Clone(t.Model.Params()), isAdapter)
 	// The adapters keep their initial values, whose product is 0, so the model computes the same as the checkpoint's.
-	if err := t.Model.fill(saved, cp, weights); err != nil {
+	if err := t.Model.fill(from, weights); err != nil {
 		return t, errors.Wrapf(err, "checkpoint %s", cp.Path)
 	}
 	t.base = t.Model.baseSHA256()
@@ -384,5 +331,5 @@ func (c Config) onNetwork(n Network) Config {
 func (c Config) sameNetwork(saved Config) error {
 	own := []string{"dropout", "lora_r", "lora_alpha", "lora_targets", "lora_scale", "lora_fused"}
 	c, saved = c.Resolved(), saved.Resolved()
-	return c.networkFields().Without(own...).Diff("fine-tune", saved.networkFields())
+	return c.NetworkFields().Without(own...).Diff("fine-tune", saved.NetworkFields())
 }

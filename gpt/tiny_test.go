@@ -55,6 +55,21 @@ func eventful() Config {
 	return c
 }
 
+// The files of tokenizers, and of tokenizers in earlier versions.
+const (
+	charactersFile = "characters.json"
+	tokenizerFile  = "tokenizer.json"
+)
+
+// fineTune is FineTune on a checkpoint of this library.
+func fineTune(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Checkpoint) (*Trainer, error) {
+	s, err := SourceOf(cp, c.Parts)
+	if err != nil {
+		return nil, err
+	}
+	return FineTune(c, corpus, tok, s)
+}
+
 func corpus(t testing.TB, s string, blockSize int) (text.Corpus, text.Tokenizer) {
 	t.Helper()
 	tok, err := text.NewCharacters(s)
@@ -231,4 +246,44 @@ func TestMain(m *testing.M) {
 		fmt.Fprintf(os.Stderr, "%+v\n", err)
 		os.Exit(1)
 	}
+}
+
+// scrambled returns a model whose numbers depend only on the names in its configuration, so models with the same base
+// are equal on it.
+func scrambled(t testing.TB, c Config) *Model { return scrambledIn(t, graph.Float64, c) }
+
+func scrambledIn(t testing.TB, dtype graph.Dtype, c Config) *Model {
+	t.Helper()
+	c.VocabSize = 11
+	m, err := New(graph.New(dtype, 3), c, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range m.Params() {
+		for i := range p.Tensor().Len() {
+			p.Tensor().Set(i, float64(float32(0.2*math.Sin(float64(1+i*len(p.Name())))))) // as a file holds it
+		}
+	}
+	return m
+}
+
+// logitsAfter returns the logits after some tokens.
+func logitsAfter(t testing.TB, m *Model) []float64 {
+	t.Helper()
+	d, err := NewDecoder(m, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logits, err := d.Feed([]int{1, 2, 3, 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return logits.Floats()
+}
+
+// lora returns tiny with adapters of rank r and the given α.
+func lora(r int, alpha float64, targets ...string) Config {
+	c := tiny()
+	c.LoraR, c.LoraAlpha, c.LoraTargets = r, alpha, targets
+	return c
 }

@@ -72,7 +72,7 @@ func trainerAt(
 		Carried: t.carried, Fill: t.fill, Optimizer: c.optimizer(), Schedules: c.Parts.Schedules, Hooks: c.Hooks,
 		Blocks: c.blocks(), FLOPs: FLOPsPerToken(c), Done: done,
 		Corpus: func() string { return t.Corpus.SHA256() }, Batches: t.batches,
-		Facts:     append(c.networkFields().Lines(), fmt.Sprintf("carry %t", c.Carry)),
+		Facts:     append(c.NetworkFields().Lines(), fmt.Sprintf("carry %t", c.Carry)),
 		Factor:    func(p graph.Expr) float64 { return t.Model.rate(p) },
 		Evaluated: func() graph.Expr { return t.Model.Loss },
 		Loads:     func() []nn.Load { return t.Model.balanced() },

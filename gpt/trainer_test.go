@@ -10,13 +10,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pkg/errors"
-
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
 )
 
 // Training works: some hundred steps reduce the loss from that of guessing to below the entropy of the letters'
@@ -373,7 +373,7 @@ func TestCarryRefusesAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := carrying(tiny(), "gla")
-	data, err := text.LoadAnswers(path, tok, text.Template{}, c.BlockSize)
+	data, err := chat.LoadAnswers(path, tok, chat.Template{}, c.BlockSize)
 	if err != nil {
 		t.Fatal(err)
 	}

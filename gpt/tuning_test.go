@@ -16,6 +16,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
@@ -29,7 +30,7 @@ func TestTuning(t *testing.T) {
 	for name, c := range map[string]Config{"full": FullTuning(), "LoRA": LoRATuning()} {
 		c.GradientAccumulationSteps = 2
 		c.LearningRate *= 10 // for a small model
-		tuned, err := FineTune(c, base.Corpus, base.Tokenizer, cp)
+		tuned, err := fineTune(c, base.Corpus, base.Tokenizer, cp)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +82,7 @@ func TestTuningRecomputes(t *testing.T) {
 		recompute bool
 	}{{kept, false}, {kept - 1, true}, {again, true}, {again - 1, false}} {
 		c.MemoryLimit = tc.bytes / (1 << 30)
-		tuned, err := FineTune(c, base.Corpus, base.Tokenizer, cp)
+		tuned, err := fineTune(c, base.Corpus, base.Tokenizer, cp)
 		if tc.bytes < again {
 			mustContain(t, err, "memory: got about")
 			continue
@@ -115,7 +116,7 @@ func TestAnswersAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := tiny()
-	data, err := text.LoadAnswers(path, tok, text.Template{}, c.BlockSize)
+	data, err := chat.LoadAnswers(path, tok, chat.Template{}, c.BlockSize)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +261,7 @@ func fineTuned(t *testing.T) (base, tuned *Trainer) {
 	steps(t, base, 3)
 	c := tiny()
 	c.LoraR, c.LoraAlpha = 2, 3
-	tuned, err := FineTune(c, base.Corpus, base.Tokenizer, saved(t, 3, files(t, base)))
+	tuned, err := fineTune(c, base.Corpus, base.Tokenizer, saved(t, 3, files(t, base)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +286,7 @@ func TestFutureTokensOfAnswers(t *testing.T) {
 		}
 		c := tiny()
 		c.FutureTokens = 3
-		data, err := text.LoadAnswers(path, tok, text.Template{}, c.BlockSize)
+		data, err := chat.LoadAnswers(path, tok, chat.Template{}, c.BlockSize)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -345,7 +346,7 @@ func TestFutureTokensOfShards(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tuned, err := FineTune(c, shards, shards.Tokenizer, saved(t, 3, files(t, one)))
+	tuned, err := fineTune(c, shards, shards.Tokenizer, saved(t, 3, files(t, one)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -429,11 +430,11 @@ func TestFineTuneRefuses(t *testing.T) {
 	c := tiny()
 	c.NEmbd = 18
 	c.Options.Offer("window", 5)
-	_, err := FineTune(c, base.Corpus, base.Tokenizer, cp)
+	_, err := fineTune(c, base.Corpus, base.Tokenizer, cp)
 	mustContain(t, err, "n_embd: got 18, want 16 as saved")
 	var bare Config // takes the network from the checkpoint
 	bare.Training, bare.Run, bare.LoraR, bare.Dropout = c.Training, c.Run, 2, 0.1
-	inherited, err := FineTune(bare, base.Corpus, base.Tokenizer, cp)
+	inherited, err := fineTune(bare, base.Corpus, base.Tokenizer, cp)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -442,7 +443,7 @@ func TestFineTuneRefuses(t *testing.T) {
 	}
 	c = tiny()
 	c.LoraR = 1
-	_, err = FineTune(bare, base.Corpus, base.Tokenizer, saved(t, 0, files(t, newTrainer(t, c))))
+	_, err = fineTune(bare, base.Corpus, base.Tokenizer, saved(t, 0, files(t, newTrainer(t, c))))
 	mustContain(t, err, "lora_r: got 1 as saved, want 0: merge its adapters first")
 	mustContain(t, base.Model.WriteAdapters(new(bytes.Buffer)), "lora_r is 0")
 	mustContain(t, base.Model.ReadAdapters(nil), "lora_r is 0")
@@ -465,7 +466,7 @@ func TestAdaptersBelong(t *testing.T) {
 	with := func(change func(c *Config)) *Model {
 		c := tuned.Config()
 		change(&c)
-		m, err := FineTune(c, base.Corpus, base.Tokenizer, cp)
+		m, err := fineTune(c, base.Corpus, base.Tokenizer, cp)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -565,7 +566,7 @@ func TestAdaptersOfOwnMatrices(t *testing.T) {
 	mustContain(t, c.Validate(), "want endings of attn.c_attn, attn.c_proj, mlp, mlp.back")
 
 	c.LoraTargets = []string{"mlp", "back"}
-	tuned, err := FineTune(c, base.Corpus, base.Tokenizer, saved(t, 2, files(t, base)))
+	tuned, err := fineTune(c, base.Corpus, base.Tokenizer, saved(t, 2, files(t, base)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -620,7 +621,7 @@ func TestTuningResumes(t *testing.T) {
 		c := tiny()
 		c.LoraR, c.LoraAlpha, c.Dropout, c.EMA, c.MaxIters = r, float64(2*r), 0.2, 0.9, 5
 		tuned := func(cp *checkpoint.Checkpoint) *Trainer {
-			trainer, err := FineTune(c, base.Corpus, base.Tokenizer, cp)
+			trainer, err := fineTune(c, base.Corpus, base.Tokenizer, cp)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -63,7 +63,7 @@ func (c Config) validated() (p plan, o outline, err error) {
 		return p, o, errors.New(
 			"vocab_size: got 0, which means from the text: set it to the tokenizer's vocabulary first")
 	}
-	if err := c.networkFields().Check(); err != nil {
+	if err := c.NetworkFields().Check(); err != nil {
 		return p, o, err
 	}
 	p = c.planned()
@@ -136,6 +136,18 @@ func (c Config) Resolved() Config { return c.planned().targeted().Config }
 func (c Config) Count() (total, trainable int64) {
 	p, o := c.counted()
 	return toInt64(o.base + o.adapters), toInt64(o.trained(p.Config))
+}
+
+// Trained lists the names of the parameters that may be trained: all, or with LoRA those of the adapters.
+func (c Config) Trained() []string {
+	_, o := c.counted()
+	return o.names
+}
+
+// Matrices lists the names of the matrices within a block, or of the head, which LoraTargets may name.
+func (c Config) Matrices() []string {
+	_, o := c.counted()
+	return o.linears
 }
 
 // counted returns the plan of c and what it declares. For an invalid Config it counts what it can.

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
@@ -131,7 +130,7 @@ func TestEveryPartLives(t *testing.T) {
 func networkOf(c Config) map[string]string {
 	c = c.Resolved()
 	fields := map[string]string{}
-	for _, f := range c.networkFields() {
+	for _, f := range c.NetworkFields() {
 		fields[f.Name] = f.String()
 	}
 	return fields
@@ -150,7 +149,7 @@ func tuneAndMerge(t *testing.T, c Config, base *Trainer) {
 	}
 	c.LoraR, c.Seed, c.Dropout = 2, c.Seed+100, 0
 	c.Experts.RouterAuxLossCoef = base.Config().Experts.RouterAuxLossCoef // of a training that begins
-	tuned, err := FineTune(c, base.Corpus, base.Tokenizer, saved(t, base.Done, files(t, base)))
+	tuned, err := fineTune(c, base.Corpus, base.Tokenizer, saved(t, base.Done, files(t, base)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +173,7 @@ func tuneAndMerge(t *testing.T, c Config, base *Trainer) {
 	}
 	sameWeights(t, loaded, plain)
 	c.Adapters = Adapters{}
-	merged, err := FineTune(c, base.Corpus, base.Tokenizer, saved(t, 1, list))
+	merged, err := fineTune(c, base.Corpus, base.Tokenizer, saved(t, 1, list))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +206,7 @@ func TestFineTuneOnAdapters(t *testing.T) {
 	_, tuned := fineTuned(t)
 	c := tiny()
 	c.LoraR = 2
-	_, err := FineTune(c, tuned.Corpus, tuned.Tokenizer, saved(t, 0, files(t, tuned)))
+	_, err := fineTune(c, tuned.Corpus, tuned.Tokenizer, saved(t, 0, files(t, tuned)))
 	mustContain(t, err, "lora_r: got 2 as saved, want 0: merge its adapters first")
 }
 
@@ -666,11 +665,6 @@ func TestMupRefuses(t *testing.T) {
 		if err := c.Validate(); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
-	}
-	c := tiny()
-	c.VocabSize, c.Head, c.Parametrization, c.BaseWidth, c.QKSize, c.VSize = 41, "tied", "mup", 8, 0, 0
-	if _, err := c.Family(); err == nil || !strings.Contains(err.Error(), "parametrization: got mup, want standard") {
-		t.Errorf("published families: got %v, want the parametrization refused", err)
 	}
 }
 

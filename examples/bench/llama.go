@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -13,8 +14,10 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
@@ -47,7 +50,7 @@ const promptTokens = 512
 
 // reading times a GGUF file: a prompt that is read at once, and tokens that are written one by one, without sampling.
 func reading(file string, threads, tokens int) (line readingLine, err error) {
-	m, _, err := gpt.Open(file)
+	m, _, err := published.Open(file)
 	if err != nil {
 		return line, err
 	}
@@ -190,7 +193,7 @@ func writeModel(path, model, dtype string) error {
 	c := gpt.GPT2()
 	if model != "gpt2" {
 		var err error
-		if c, err = gpt.FromHuggingFace([]byte(smolLM2)); err != nil {
+		if c, err = published.ReadConfig([]byte(smolLM2)); err != nil {
 			return err
 		}
 	}
@@ -204,7 +207,7 @@ func writeModel(path, model, dtype string) error {
 	if err != nil {
 		return err
 	}
-	return m.Export(path, tok, dtype)
+	return published.Export(context.Background(), path, m, tok, dtype, chat.Template{})
 }
 
 // filler returns a tokenizer of n tokens, which other programs want in a file: bytes, and names for the rest.

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
@@ -28,7 +30,7 @@ func TestFile(t *testing.T) {
 		t.Fatalf("got %v, want 300 tokens", err)
 	}
 	path := filepath.Join(t.TempDir(), "model.gguf")
-	if err := m.Export(path, tok, "Q8_0"); err != nil {
+	if err := published.Export(t.Context(), path, m, tok, "Q8_0", chat.Template{}); err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer

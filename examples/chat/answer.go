@@ -8,6 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/decode"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 )
 
 // question is a prompt, and how to continue it.
@@ -101,7 +102,7 @@ func (e errTooLong) Error() string {
 // A template may write a message in view of the others, so a shorter conversation has to be rendered as a whole. prompt
 // therefore looks for the longest one that fits from its end: the work grows with the context, and not with the
 // messages that are left out.
-func (e *engine) prompt(ctx context.Context, messages []text.Message, tokens int, cut bool) ([]int, error) {
+func (e *engine) prompt(ctx context.Context, messages []chat.Message, tokens int, cut bool) ([]int, error) {
 	c, err := e.chat()
 	if err != nil {
 		return nil, err
@@ -140,7 +141,7 @@ func (e *engine) prompt(ctx context.Context, messages []text.Message, tokens int
 }
 
 // beginnings returns the number of messages of the system, which stay, and the places at which the rest may begin.
-func beginnings(messages []text.Message) (system int, starts []int) {
+func beginnings(messages []chat.Message) (system int, starts []int) {
 	if len(messages) > 1 && messages[0].Role == "system" {
 		system = 1
 	}

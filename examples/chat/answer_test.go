@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 )
 
 // engineOf returns an engine with a context.
@@ -24,7 +25,7 @@ func engineOf(t *testing.T, context string, args ...string) *engine {
 }
 
 // earliest returns the prompt of a conversation that loses its earliest turns one by one until there is room.
-func earliest(t *testing.T, e *engine, messages []text.Message, tokens int) []int {
+func earliest(t *testing.T, e *engine, messages []chat.Message, tokens int) []int {
 	t.Helper()
 	c, err := e.chat()
 	must(t, err)
@@ -54,13 +55,13 @@ func TestCutIsLongest(t *testing.T) {
 	must(t, err)
 	cut := 0
 	for range 60 {
-		var messages []text.Message
+		var messages []chat.Message
 		if rng.IntN(2) == 0 {
-			messages = append(messages, text.Message{Role: "system", Content: "Be brief."})
+			messages = append(messages, chat.Message{Role: "system", Content: "Be brief."})
 		}
 		for range 1 + rng.IntN(30) {
 			role := []string{"user", "assistant"}[rng.IntN(2)]
-			messages = append(messages, text.Message{Role: role, Content: strings.Repeat("a b ", rng.IntN(5))})
+			messages = append(messages, chat.Message{Role: role, Content: strings.Repeat("a b ", rng.IntN(5))})
 		}
 		want := earliest(t, e, messages, 10)
 		got, err := e.prompt(t.Context(), messages, 10, true)
@@ -98,10 +99,10 @@ func TestCutWork(t *testing.T) {
 	work := map[int]int{}
 	for _, turns := range []int{200, 2000} {
 		messages := slices.Repeat(
-			[]text.Message{{Role: "user", Content: "Hi"}, {Role: "assistant", Content: "Hi"}}, turns,
+			[]chat.Message{{Role: "user", Content: "Hi"}, {Role: "assistant", Content: "Hi"}}, turns,
 		)
 		c.bytes = 0
-		_, err := e.prompt(t.Context(), append(messages, text.Message{Role: "user", Content: "Hi"}), 10, true)
+		_, err := e.prompt(t.Context(), append(messages, chat.Message{Role: "user", Content: "Hi"}), 10, true)
 		must(t, err)
 		work[turns] = c.bytes
 	}
@@ -110,7 +111,7 @@ func TestCutWork(t *testing.T) {
 	}
 	ctx, leave := context.WithCancelCause(t.Context())
 	c.bytes, c.call = 0, func() { leave(errLeft) }
-	messages := slices.Repeat([]text.Message{{Role: "user", Content: "Hi"}}, 100)
+	messages := slices.Repeat([]chat.Message{{Role: "user", Content: "Hi"}}, 100)
 	if _, err := e.prompt(ctx, messages, 10, true); err != errLeft || c.bytes > 200 {
 		t.Errorf("after the client has left: got error %v and %d bytes encoded, want %v", err, c.bytes, errLeft)
 	}

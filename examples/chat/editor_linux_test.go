@@ -35,7 +35,7 @@ func TestTyped(t *testing.T) {
 	done := make(chan error, 1)
 	go func() {
 		args := []string{"-model", dir, "-template", "chatml", "-tokens", "5", "-seed", "3", "-block_size", "200"}
-		done <- chat{stdin: keyboard}.run(t.Context(), args, keyboard, io.Discard)
+		done <- inputs{stdin: keyboard}.run(t.Context(), args, keyboard, io.Discard)
 	}()
 	seen := ""
 	wants := func(want string) {

@@ -11,7 +11,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/flagtest"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
-	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
@@ -19,11 +20,11 @@ import (
 func TestEveryFlag(t *testing.T) {
 	model := made(t)
 	file := filepath.Join(t.TempDir(), "template")
-	must(t, os.WriteFile(file, []byte(strings.ReplaceAll(text.ChatML, "<|im_end|>", "<|end|>")), 0o644))
+	must(t, os.WriteFile(file, []byte(strings.ReplaceAll(chat.ChatML, "<|im_end|>", "<|end|>")), 0o644))
 	p := flagtest.Program{
 		Name: "chat",
 		Run: func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-			return chat{stdin: strings.NewReader("Hi\nAnd what then?\n")}.run(ctx, args, stdout, stderr)
+			return inputs{stdin: strings.NewReader("Hi\nAnd what then?\n")}.run(ctx, args, stdout, stderr)
 		},
 		Args: func(string) []string {
 			return []string{
@@ -46,7 +47,7 @@ func TestEveryFlag(t *testing.T) {
 // another returns a folder with other weights.
 func another(t *testing.T, dir string) string {
 	t.Helper()
-	m, tok, err := gpt.Open(dir)
+	m, tok, err := published.Open(dir)
 	must(t, err)
 	other, err := gpt.New(graph.New(graph.Float32, 7), m.Config, 1)
 	must(t, err)
@@ -60,7 +61,7 @@ func another(t *testing.T, dir string) string {
 // A typing mistake is answered by what was meant, or by what is wanted.
 func TestTypingMistakes(t *testing.T) {
 	flagtest.Program{Run: func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-		return chat{stdin: strings.NewReader("Hi\nAnd what then?\n")}.run(ctx, args, stdout, stderr)
+		return inputs{stdin: strings.NewReader("Hi\nAnd what then?\n")}.run(ctx, args, stdout, stderr)
 	}}.Mistakes(t, [][2]string{
 		{"-weights int9", "did you mean int8?"},
 		{"-lane 3", "did you mean -lanes?"},

@@ -29,17 +29,17 @@ import (
 
 func main() {
 	program.MainOfTerminal("chat", func(interrupts <-chan os.Signal) program.Run {
-		return chat{os.Stdin, interrupts}.run
+		return inputs{os.Stdin, interrupts}.run
 	})
 }
 
-// chat holds the inputs of the program.
-type chat struct {
+// inputs holds the inputs of the program.
+type inputs struct {
 	stdin      io.Reader
 	interrupts <-chan os.Signal
 }
 
-func (c chat) run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+func (in inputs) run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	o, err := parse(args, stderr)
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func (c chat) run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 			return err
 		}
 		defer e.start()()
-		return newTerminal(o, e, c, stdout).talk(ctx)
+		return newTerminal(o, e, in, stdout).talk(ctx)
 	}
-	return serveUntil(program.Interruptible(ctx, c.interrupts), o, e, stdout, stderr)
+	return serveUntil(program.Interruptible(ctx, in.interrupts), o, e, stdout, stderr)
 }

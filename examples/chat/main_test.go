@@ -14,6 +14,9 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/peft"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/internal/heap"
 )
@@ -54,7 +57,7 @@ func says(t *testing.T, input string, args ...string) string {
 	t.Helper()
 	args = append([]string{"-block_size", "200"}, args...)
 	var stdout bytes.Buffer
-	err := chat{stdin: strings.NewReader(input)}.run(t.Context(), args, &stdout, io.Discard)
+	err := inputs{stdin: strings.NewReader(input)}.run(t.Context(), args, &stdout, io.Discard)
 	if err != nil {
 		t.Fatalf("%q: %v", args, err)
 	}
@@ -146,7 +149,7 @@ func TestInterrupts(t *testing.T) {
 	done := make(chan error, 1)
 	go func() {
 		args := []string{"-model", dir, "-template", "chatml", "-tokens", "900", "-temperature", "0"}
-		done <- chat{in, interrupts}.run(t.Context(), args, out, io.Discard)
+		done <- inputs{in, interrupts}.run(t.Context(), args, out, io.Discard)
 		close(out.wrote)
 	}()
 	all := make(chan string, 1)
@@ -209,7 +212,7 @@ func TestRefused(t *testing.T) {
 		"no checkpoint":                          {"-model", filepath.Dir(file)},
 	} {
 		args = append([]string{"-block_size", "200"}, args...)
-		err := chat{stdin: strings.NewReader("")}.run(t.Context(), args, io.Discard, io.Discard)
+		err := inputs{stdin: strings.NewReader("")}.run(t.Context(), args, io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got error %v, want %q in it", args, err, want)
 		}
@@ -217,7 +220,7 @@ func TestRefused(t *testing.T) {
 	ctx, stop := context.WithCancelCause(t.Context())
 	stop(program.Interrupt{Signal: syscall.SIGTERM})
 	args := []string{"-template", "chatml", "-block_size", "200"}
-	err := chat{stdin: pipe{make(chan string)}}.run(ctx, args, io.Discard, io.Discard)
+	err := inputs{stdin: pipe{make(chan string)}}.run(ctx, args, io.Discard, io.Discard)
 	if !errors.As(err, &program.Interrupt{}) {
 		t.Errorf("got error %v, want the signal", err)
 	}
@@ -226,16 +229,16 @@ func TestRefused(t *testing.T) {
 // Weights in fewer bits, adapters and GGUF files work.
 func TestModels(t *testing.T) {
 	dir := made(t)
-	m, tok, err := gpt.Open(dir)
+	m, tok, err := published.Open(dir)
 	must(t, err)
 	path := filepath.Join(t.TempDir(), "small.gguf")
-	must(t, m.Export(path, tok, "F32"))
+	must(t, published.Export(t.Context(), path, m, tok, "F32", chat.Template{}))
 	want := says(t, "Hi\n", "-template", "chatml", "-model", dir, "-tokens", "6", "-temperature", "0")
 	if got := says(t, "Hi\n", "-template", "chatml", "-model", path, "-tokens", "6", "-temperature", "0"); got != want {
 		t.Errorf("a GGUF file: got %q, want %q", got, want)
 	}
 	packed, adapter := filepath.Join(t.TempDir(), "packed.gguf"), filepath.Join(t.TempDir(), "adapter")
-	must(t, m.Export(packed, tok, "BF16"))
+	must(t, published.Export(t.Context(), packed, m, tok, "BF16", chat.Template{}))
 	c := m.Config
 	c.LoraR, c.LoraAlpha = 2, 4
 	tuned, err := gpt.New(graph.New(graph.Float32, 3), c, 1)
@@ -245,7 +248,7 @@ func TestModels(t *testing.T) {
 			p.Tensor().F32[i] = float32(i%7) - 3
 		}
 	}
-	must(t, tuned.SaveAdapter(adapter, packed))
+	must(t, peft.Save(adapter, tuned, packed))
 	base := says(t, "Hi\n", "-model", packed, "-template", "chatml", "-tokens", "6", "-temperature", "0")
 	if got := says(
 		t, "Hi\n", "-model", packed, "-adapter", adapter, "-template", "chatml", "-tokens", "6", "-temperature", "0",

@@ -3,16 +3,18 @@ package main
 import (
 	"context"
 	"io"
-	"io/fs"
 	"path/filepath"
 	"strings"
 	"sync"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/folder"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/decode"
+	"github.com/pedestrian-ml/pedestrian/gpt/peft"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 	"github.com/pkg/errors"
 )
 
@@ -20,9 +22,9 @@ import (
 type engine struct {
 	name     string
 	tok      text.Tokenizer
-	template text.Template
-	chat     func() (*text.Chat, error) // the template, parsed at its first use
-	ends     []int                      // tokens that end an answer
+	template chat.Template
+	chat     func() (*chat.Writer, error) // the template, parsed at its first use
+	ends     []int                        // tokens that end an answer
 	context  int
 	service  *decode.Service
 }
@@ -43,7 +45,7 @@ func (o options) open(stderr io.Writer) (e *engine, err error) {
 		}
 		e.name = filepath.Base(o.model)
 	}
-	cp, err := base.Folder().Load(o.model, stderr)
+	cp, err := folder.Kind("").Load(o.model, stderr)
 	if err != nil {
 		return nil, err
 	}
@@ -51,16 +53,16 @@ func (o options) open(stderr io.Writer) (e *engine, err error) {
 	if e.context, err = o.contextOf(cp); err != nil {
 		return nil, err
 	}
-	m, tok, err := gpt.OpenCropped(o.model, e.context)
+	m, tok, err := published.OpenCropped(o.model, e.context)
 	if err != nil {
 		return nil, err
 	}
 	e.tok = tok
-	if e.template, err = base.Template(cp, o.template); err != nil {
+	if e.template, err = folder.Template(cp, o.template); err != nil {
 		return nil, err
 	}
-	e.chat = sync.OnceValues(func() (*text.Chat, error) { return text.NewChat(e.template, e.tok) })
-	if e.ends, err = base.Ends(cp, tok); err != nil {
+	e.chat = sync.OnceValues(func() (*chat.Writer, error) { return chat.NewWriter(e.template, e.tok) })
+	if e.ends, err = folder.Ends(cp, tok); err != nil {
 		return nil, err
 	}
 	if m, err = o.changed(m); err != nil {
@@ -78,34 +80,28 @@ func (o options) open(stderr io.Writer) (e *engine, err error) {
 func random(stderr io.Writer) (string, error) {
 	c := gpt.Stories15M()
 	c.NLayer, c.NHead, c.NEmbd, c.NInner, c.BlockSize = 2, 2, 64, 172, 1024
-	return base.Random("random-chat", c, "out/chat", stderr, "<|endoftext|>", "<|im_start|>", "<|im_end|>")
+	return folder.Random("random-chat", c, "out/chat", stderr, "<|endoftext|>", "<|im_start|>", "<|im_end|>")
 }
 
-// contextOf returns -block_size, or else the context of a model.
+// contextOf returns -block_size, or else the context of a model, at most mostContext.
 func (o options) contextOf(cp *checkpoint.Checkpoint) (int, error) {
 	if o.blockSize > 0 {
 		return o.blockSize, nil
 	}
-	c, err := base.SavedConfig(cp)
-	if errors.Is(err, fs.ErrNotExist) {
-		var data []byte
-		if data, err = cp.File("config.json"); err == nil {
-			c, err = gpt.FromHuggingFace(data)
-		}
-	}
-	return min(c.BlockSize, mostContext), err
+	s, err := published.SourceOf(cp)
+	return min(s.Config.BlockSize, mostContext), err
 }
 
 // changed returns the model with the adapter and in the bits of the flags.
 func (o options) changed(m *gpt.Model) (*gpt.Model, error) {
 	if o.adapter != "" {
-		a, err := gpt.OpenAdapter(o.adapter)
+		a, err := peft.Open(o.adapter)
 		if err != nil {
 			return nil, err
 		}
 		if a.Replaces() {
-			err = m.MergeAdapter(a)
-		} else if m, err = m.Adapted(1, a); err == nil {
+			err = peft.Merge(m, a)
+		} else if m, err = peft.Adapted(m, 1, a); err == nil {
 			err = m.Use(a)
 		}
 		if err != nil {
@@ -136,7 +132,7 @@ func (e *engine) start() (stop func()) {
 func (e *engine) chats(ctx context.Context) error {
 	c, err := e.chat()
 	if err == nil {
-		_, _, err = c.Tokens(ctx, text.Message{Role: "user", Content: "a"})
+		_, _, err = c.Tokens(ctx, chat.Message{Role: "user", Content: "a"})
 	}
 	return errors.WithMessage(err, "the model says in no known way how conversations are written "+
 		"(-template chatml or -template FILE may)")

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/folder"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -53,9 +54,9 @@ const (
 func (o *options) flags(stderr io.Writer) *program.FlagSet {
 	fs := program.Flags("chat", stderr)
 	fs.Group("model", "the model", func(fs *flag.FlagSet) {
-		base.ModelFlags(fs, &o.model, &o.adapter)
+		folder.ModelFlags(fs, &o.model, &o.adapter)
 		fs.StringVar((*string)(&o.weights), "weights", "", "keep the weights in fewer bits: bf16, int8 or int4")
-		base.TemplateFlag(fs, &o.template)
+		folder.TemplateFlag(fs, &o.template)
 		fs.IntVar(&o.blockSize, "block_size", 0,
 			"tokens of a conversation; 0 means the model's context, at most 4096")
 	})

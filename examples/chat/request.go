@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 	"github.com/pkg/errors"
 )
 
@@ -34,14 +34,14 @@ type request struct {
 }
 
 // keys returns the place of the value of every key that is read.
-func (r *request) keys(chat bool) map[string]any {
+func (r *request) keys(talk bool) map[string]any {
 	keys := map[string]any{
 		"model": &r.model, "stream": &r.stream, "stream_options": &r.streamUsage, "stop": &r.stop, "seed": &r.seed,
 		"max_tokens": &r.tokens, "temperature": &r.sampling.Temperature, "top_p": &r.sampling.TopP,
 		"top_k": &r.sampling.TopK, "min_p": &r.sampling.MinP, "repetition_penalty": &r.sampling.Repetition,
 		"frequency_penalty": &r.sampling.frequency, "presence_penalty": &r.sampling.presence, "cache_salt": &r.salt,
 	}
-	if chat {
+	if talk {
 		keys["messages"], keys["max_completion_tokens"] = &r.messages, &r.tokens
 		keys["logprobs"], keys["top_logprobs"] = &r.logprobs, &r.likeliest
 	} else {
@@ -73,13 +73,13 @@ func invalid(key, format string, args ...any) failure {
 }
 
 // read reads a request. Keys and values that are not understood are refused by name.
-func (s *server) read(data []byte, chat bool) (r request, err error) {
+func (s *server) read(data []byte, talk bool) (r request, err error) {
 	r.tokens, r.sampling, r.ignored = s.options.tokens, s.options.sampling, map[string]bool{}
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(data, &all); err != nil || all == nil {
 		return r, failure{http.StatusBadRequest, "invalid_request_error", "", "", "the body is not an object of JSON"}
 	}
-	keys, neutral := r.keys(chat), neutral()
+	keys, neutral := r.keys(talk), neutral()
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		raw := all[key]
 		to, known := keys[key]
@@ -106,10 +106,10 @@ func (s *server) read(data []byte, chat bool) (r request, err error) {
 	if r.seed != nil {
 		r.sampling.seed = max(1, uint64(*r.seed)) // 0 means another one for each answer
 	}
-	if _, given := all["logprobs"]; given && !chat && string(all["logprobs"]) != "null" {
+	if _, given := all["logprobs"]; given && !talk && string(all["logprobs"]) != "null" {
 		r.logprobs = true
 	}
-	return r, r.check(chat)
+	return r, r.check(talk)
 }
 
 // clipped returns the beginning of a value.
@@ -120,9 +120,9 @@ func clipped(raw json.RawMessage) string {
 	return string(raw)
 }
 
-func (r *request) check(chat bool) error {
+func (r *request) check(talk bool) error {
 	likeliest, most := "top_logprobs", 20
-	if !chat {
+	if !talk {
 		likeliest, most = "logprobs", 5
 	}
 	for name, got := range map[string]float64{
@@ -141,9 +141,9 @@ func (r *request) check(chat bool) error {
 		return invalid(likeliest, "got %d, want 0 to %d", r.likeliest, most)
 	case r.likeliest > 0 && !r.logprobs:
 		return invalid("top_logprobs", "got %d without logprobs", r.likeliest)
-	case chat && len(r.messages) == 0:
+	case talk && len(r.messages) == 0:
 		return invalid("messages", "got none, want 1 or more")
-	case !chat && len(r.prompt) == 0:
+	case !talk && len(r.prompt) == 0:
 		return invalid("prompt", "got none, want a text")
 	}
 	if err := r.sampling.sampler().Validate(); err != nil {
@@ -167,7 +167,7 @@ func (r *request) stops() (list []string, err error) {
 }
 
 // conversation returns the messages. It reads one after the other, because thousands of them may be empty.
-func (r *request) conversation() (list []text.Message, err error) {
+func (r *request) conversation() (list []chat.Message, err error) {
 	d := json.NewDecoder(bytes.NewReader(r.messages))
 	if open, err := d.Token(); err != nil || open != json.Delim('[') {
 		return nil, invalid("messages", "got %s, want a list", clipped(r.messages))
@@ -191,7 +191,7 @@ func (r *request) conversation() (list []text.Message, err error) {
 }
 
 // message returns the message with these keys.
-func (r *request) message(at string, keys map[string]json.RawMessage) (m text.Message, err error) {
+func (r *request) message(at string, keys map[string]json.RawMessage) (m chat.Message, err error) {
 	if raw, given := keys["role"]; given && json.Unmarshal(raw, &m.Role) != nil {
 		return m, invalid(at+".role", "got %s, want a text", clipped(raw))
 	}
@@ -274,8 +274,8 @@ func (s *server) begins(r *request) ([]int, error) {
 }
 
 // question reads the body of a request, and returns the request with its prompt and its sampler.
-func (s *server) question(ctx context.Context, data []byte, chat bool) (r request, q question, err error) {
-	if r, err = s.read(data, chat); err != nil {
+func (s *server) question(ctx context.Context, data []byte, talk bool) (r request, q question, err error) {
+	if r, err = s.read(data, talk); err != nil {
 		return r, q, err
 	}
 	q.tokens, q.top, q.sampler = r.tokens, min(r.likeliest, s.tok.Size()), r.sampling.sampler()
@@ -288,8 +288,8 @@ func (s *server) question(ctx context.Context, data []byte, chat bool) (r reques
 	if q.stop, err = r.stops(); err != nil {
 		return r, q, err
 	}
-	if chat {
-		var messages []text.Message
+	if talk {
+		var messages []chat.Message
 		if messages, err = r.conversation(); err == nil {
 			q.prompt, err = s.engine.prompt(ctx, messages, r.tokens, s.options.cut)
 		}
@@ -298,7 +298,7 @@ func (s *server) question(ctx context.Context, data []byte, chat bool) (r reques
 	}
 	if long := (errTooLong{}); errors.As(err, &long) {
 		key := "prompt"
-		if chat {
+		if talk {
 			key = "messages"
 		}
 		err = failure{http.StatusBadRequest, "invalid_request_error", key, "context_length_exceeded", long.Error()}

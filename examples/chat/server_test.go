@@ -370,7 +370,7 @@ func TestServe(t *testing.T) {
 	out, in := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		done <- chat{}.run(ctx, []string{"-model", dir, "-serve", ":0", "-tokens", "5"}, in, io.Discard)
+		done <- inputs{}.run(ctx, []string{"-model", dir, "-serve", ":0", "-tokens", "5"}, in, io.Discard)
 		in.Close()
 	}()
 	line := make([]byte, 200)
@@ -591,7 +591,7 @@ func TestNameIsShown(t *testing.T) {
 	var out bytes.Buffer
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	err := chat{}.run(ctx, []string{"-model", dir, "-serve", ":0"}, &out, &out)
+	err := inputs{}.run(ctx, []string{"-model", dir, "-serve", ":0"}, &out, &out)
 	if err != context.Canceled || strings.Contains(out.String(), "\x1b") ||
 		!strings.Contains(out.String(), "a\ufffd[2Jb") {
 		t.Errorf("got %q and %v", out.String(), err)

@@ -11,23 +11,23 @@ import (
 	"unicode"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
-	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 	"github.com/pkg/errors"
 )
 
 // terminal is a conversation in a terminal, or with a pipe.
 type terminal struct {
 	*engine
-	chat
+	inputs
 	options  options
 	out      io.Writer
 	editor   *editor // of the messages that somebody types; nil for a pipe
-	messages []text.Message
+	messages []chat.Message
 }
 
-func newTerminal(o options, e *engine, c chat, out io.Writer) *terminal {
-	t := &terminal{engine: e, chat: c, options: o, out: out}
-	if file, ok := c.stdin.(*os.File); ok && program.Terminal(file) {
+func newTerminal(o options, e *engine, in inputs, out io.Writer) *terminal {
+	t := &terminal{engine: e, inputs: in, options: o, out: out}
+	if file, ok := in.stdin.(*os.File); ok && program.Terminal(file) {
 		t.editor = newEditor(file, out, file)
 	}
 	t.reset()
@@ -38,7 +38,7 @@ func newTerminal(o options, e *engine, c chat, out io.Writer) *terminal {
 func (t *terminal) reset() {
 	t.messages = nil
 	if t.options.system != "" {
-		t.messages = []text.Message{{Role: "system", Content: t.options.system}}
+		t.messages = []chat.Message{{Role: "system", Content: t.options.system}}
 	}
 }
 
@@ -167,7 +167,7 @@ func (t *terminal) do(ctx context.Context, s string) (more bool, err error) {
 
 // reply writes the answer to a message. Ctrl-C ends it, and what was written stays in the conversation.
 func (t *terminal) reply(ctx context.Context, message string) error {
-	messages := append(t.messages, text.Message{Role: "user", Content: message})
+	messages := append(t.messages, chat.Message{Role: "user", Content: message})
 	ids, err := t.prompt(ctx, messages, t.options.tokens, t.options.cut)
 	if err != nil {
 		advice := "/reset begins a new conversation"
@@ -207,7 +207,7 @@ func (t *terminal) reply(ctx context.Context, message string) error {
 	if finish != atStop {
 		end = " … [" + finish + "]\n"
 	}
-	t.messages = append(messages, text.Message{Role: "assistant", Content: answer.String()})
+	t.messages = append(messages, chat.Message{Role: "assistant", Content: answer.String()})
 	_, err = io.WriteString(t.out, end)
 	return err
 }

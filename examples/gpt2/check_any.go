@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,7 +9,9 @@ import (
 	"strconv"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
@@ -39,7 +42,7 @@ func (c *checking) reopened() (differ, n int, err error) {
 	}
 	defer holder.Close()
 	dir = filepath.Join(dir, "again")
-	if err := c.model.Export(dir, c.tok, safetensors.F32); err != nil {
+	if err := published.Export(context.Background(), dir, c.model, c.tok, safetensors.F32, chat.Template{}); err != nil {
 		return 0, 0, err
 	}
 	m, _, err := openAt(dir, 0)

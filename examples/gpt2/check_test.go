@@ -18,6 +18,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/verify/known"
 )
@@ -71,9 +72,11 @@ func answers(t *testing.T, dir, s string) known.Model {
 	defer cp.Close()
 	g := graph.New(graph.Float64, 1)
 	g.Kernels = false
-	m, err := gpt.LoadModel(g, cp)
+	files, err := published.SourceOf(cp)
 	must(err)
-	tok, err := gpt.LoadTokenizer(cp)
+	m, err := files.Model(g)
+	must(err)
+	tok, err := published.LoadTokenizer(cp)
 	must(err)
 	var file struct {
 		Model struct{ Vocab map[string]int }

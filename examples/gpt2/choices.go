@@ -7,10 +7,12 @@ import (
 	"io"
 	"math"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/folder"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 	"github.com/pkg/errors"
 )
 
@@ -28,16 +30,16 @@ func (o *options) choicesFlags(fs *program.FlagSet) {
 // choose prints the share of questions of which the model finds the right choice the likeliest: as a whole, per token
 // and per byte.
 func choose(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, stdout, stderr io.Writer) error {
-	cp, err := base.Folder().Load(o.model, stderr)
+	cp, err := folder.Kind("").Load(o.model, stderr)
 	if err != nil {
 		return err
 	}
 	defer cp.Close()
-	template, err := gpt.LoadTemplate(cp)
+	template, err := published.LoadTemplate(cp)
 	if err != nil {
 		return err
 	}
-	questions, err := text.LoadQuestions(o.data, tok, template)
+	questions, err := chat.LoadQuestions(o.data, tok, template)
 	if err != nil {
 		return err
 	}

@@ -14,8 +14,10 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/published/gguf"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 )
 
 // tiny makes -train quick.
@@ -82,7 +84,7 @@ func TestTrainVocabulary(t *testing.T) {
 				more,
 			)...,
 		)
-		m, tok, err := gpt.Open(dir)
+		m, tok, err := published.Open(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +147,7 @@ func characters(t *testing.T) (dir string, tok text.Tokenizer) {
 		t.Fatal(err)
 	}
 	dir = t.TempDir() + "/folder"
-	if err := trainer.Model.Export(dir, tok, "F32"); err != nil {
+	if err := published.Export(t.Context(), dir, trainer.Model, tok, "F32", chat.Template{}); err != nil {
 		t.Fatal(err)
 	}
 	return dir, tok
@@ -159,7 +161,7 @@ func TestCharactersExport(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	_, got, err := gpt.Open(dir)
+	_, got, err := published.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,12 +12,15 @@ import (
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/folder"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/published/gguf"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
@@ -25,9 +28,9 @@ import (
 // openAt opens a folder with a context of blockSize tokens; 0 means its own.
 func openAt(dir string, blockSize int) (*gpt.Model, text.Tokenizer, error) {
 	if blockSize == 0 {
-		return gpt.Open(dir)
+		return published.Open(dir)
 	}
-	return gpt.OpenCropped(dir, blockSize)
+	return published.OpenCropped(dir, blockSize)
 }
 
 // exportFlags adds the flags of the command export.
@@ -51,12 +54,12 @@ func convert(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer s.Checkpoint.Close()
 	m, err := s.merged(o)
 	if err != nil {
 		return err
 	}
-	if err := m.ExportContext(ctx, o.export, s.tok, o.dtype, s.template); err != nil {
+	if err := published.Export(ctx, o.export, m, s.tok, o.dtype, s.template); err != nil {
 		return err
 	}
 	odd, err := oddMatrices(o.export, o.dtype)
@@ -97,14 +100,14 @@ func oddMatrices(path, dtype string) (string, error) {
 // exportable returns an error if no published family has such a network. It is called before a training, not after it.
 func exportable(c gpt.Config) error {
 	c.VocabSize = max(c.VocabSize, 1) // 0 means that of the text
-	_, err := c.Family()
+	_, err := published.ModelType(c)
 	return err
 }
 
 // save writes a folder in the published form, or in our own if no published family has such a network.
-func save(m *gpt.Model, tok text.Tokenizer, dir string, t text.Template) error {
+func save(m *gpt.Model, tok text.Tokenizer, dir string, t chat.Template) error {
 	if exportable(m.Config) == nil {
-		return m.Export(dir, tok, safetensors.F32, t)
+		return published.Export(context.Background(), dir, m, tok, safetensors.F32, t)
 	}
 	files, err := m.Files(tok)
 	if err != nil {
@@ -113,11 +116,11 @@ func save(m *gpt.Model, tok text.Tokenizer, dir string, t text.Template) error {
 	return checkpoint.WriteFolder(dir, files)
 }
 
-// random returns a small GPT-2 with random weights, as base.Random does.
+// random returns a small GPT-2 with random weights, as folder.Random does.
 func random(outDir string, stderr io.Writer) (string, error) {
 	c := small()
 	c.NLayer, c.NEmbd, c.BlockSize = 2, 64, 64
-	return base.Random("random-gpt2", c, outDir, stderr, endOfText)
+	return folder.Random("random-gpt2", c, outDir, stderr, endOfText)
 }
 
 // vacant returns an error if the directory is not empty. Files of the given names do not count, nor do their temporary

@@ -24,9 +24,10 @@ import (
 	"context"
 	"io"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/folder"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/peft"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
@@ -100,7 +101,7 @@ func opened(
 func (o options) open() (*gpt.Model, text.Tokenizer, error) {
 	m, tok, err := openAt(o.model, o.config.BlockSize)
 	if err != nil {
-		return m, tok, base.Folder().Advise(o.model, err)
+		return m, tok, folder.Kind("").Advise(o.model, err)
 	}
 	m, err = o.adapted(m)
 	return m, tok, err
@@ -111,14 +112,14 @@ func (o options) adapted(m *gpt.Model) (*gpt.Model, error) {
 	if o.adapter == "" {
 		return m, nil
 	}
-	a, err := gpt.OpenAdapter(o.adapter)
+	a, err := peft.Open(o.adapter)
 	if err != nil {
 		return nil, err
 	}
 	if a.Replaces() {
-		return m, m.MergeAdapter(a)
+		return m, peft.Merge(m, a)
 	}
-	if m, err = m.Adapted(1, a); err != nil {
+	if m, err = peft.Adapted(m, 1, a); err != nil {
 		return nil, err
 	}
 	return m, m.Use(a)

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -94,7 +95,7 @@ func TestWriteToTheEnd(t *testing.T) {
 // The loss of a text is that of its tokens, each given the tokens before it in its window.
 func TestEval(t *testing.T) {
 	dir, s := made(t), speech()[:300]
-	m, tok, err := gpt.Open(dir)
+	m, tok, err := published.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/folder"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
@@ -83,7 +84,7 @@ func (o *options) recommend() {
 // modelFlags adds the flags of the model, with its adapter if the command uses one.
 func (o *options) modelFlags(fs *program.FlagSet, adapter bool) {
 	fs.Group("model", "the model", func(fs *flag.FlagSet) {
-		base.ModelFlags(fs, &o.model, &o.adapter)
+		folder.ModelFlags(fs, &o.model, &o.adapter)
 	}, map[bool]string{false: "adapter"}[adapter])
 }
 
@@ -112,7 +113,7 @@ func (o *options) tuningFlags(fs *program.FlagSet, leaveOut ...string) {
 	o.modelFlags(fs, false)
 	fs.Group("model", "the model", func(fs *flag.FlagSet) {
 		fs.BoolVar(&o.full, "full", o.full, "tune all weights instead of adapters, and save a folder")
-		base.TemplateFlag(fs, &o.template)
+		folder.TemplateFlag(fs, &o.template)
 	})
 	reads := append(train.Fields(&o.config.Training, &o.config.Run, nil, nil).Without(leaveOut...).Names(),
 		adapters()...)

@@ -9,13 +9,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/folder"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab/paired"
 	"github.com/pedestrian-ml/pedestrian/gpt/preference"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pkg/errors"
 )
@@ -68,13 +69,13 @@ func unjudged() []string { return []string{"eval_iters", "patience", "label_smoo
 
 // dpo tunes a model on pairs of answers, and compares it with the one before on pairs that are held out.
 func dpo(ctx context.Context, o options, s source, from resumed, stdout, stderr io.Writer) error {
-	pairs, held, err := heldOut(s, o.data, text.LoadPairs)
+	pairs, held, err := heldOut(s, o.data, chat.LoadPairs)
 	if err != nil {
 		return err
 	}
 	bar := program.NewBar(stderr, "reading", 0, 2*len(pairs))
 	defer bar.Close()
-	d, err := preference.NewDPO(o.config, o.beta, pairs, s.tok, s.Checkpoint, func(done, _ int) { bar.Draw(done) })
+	d, err := preference.NewDPO(o.config, o.beta, pairs, s.tok, s.Source, func(done, _ int) { bar.Draw(done) })
 	if err != nil {
 		return program.Cause(ctx, err)
 	}
@@ -108,7 +109,7 @@ func dpo(ctx context.Context, o options, s source, from resumed, stdout, stderr 
 
 // grpo tunes a model on its own answers to prompts, and compares it with the one before on prompts that are held out.
 func grpo(ctx context.Context, o options, s source, from resumed, stdout, stderr io.Writer) error {
-	prompts, held, err := heldOut(s, o.data, text.LoadPrompts)
+	prompts, held, err := heldOut(s, o.data, chat.LoadPrompts)
 	if err != nil {
 		return err
 	}
@@ -121,16 +122,16 @@ func grpo(ctx context.Context, o options, s source, from resumed, stdout, stderr
 			return share(scores[o.score](p.Answer, answer)), nil
 		},
 	}
-	if group.Stop, err = base.Ends(s.Checkpoint, s.tok); err != nil {
+	if group.Stop, err = folder.Ends(s.Checkpoint, s.tok); err != nil {
 		return err
 	}
-	g, err := preference.NewGRPO(o.config, group, prompts, s.tok, s.Checkpoint)
+	g, err := preference.NewGRPO(o.config, group, prompts, s.tok, s.Source)
 	if err != nil {
 		return program.Cause(ctx, err)
 	}
 	what := o.tuned(s, from, g.Trainer)
 	what.loss = "objective of GRPO"
-	what.files = func() ([]checkpoint.File, error) { return g.TuningFiles(s.Path) }
+	what.files = func() ([]checkpoint.File, error) { return g.TuningFiles(s.Checkpoint.Path) }
 	what.restore = func(cp *checkpoint.Checkpoint) error { return g.Restore(ctx, cp) }
 	what.step = func() (train.Progress, []string, error) {
 		p, r, err := g.Step(ctx)
@@ -150,7 +151,7 @@ func grpo(ctx context.Context, o options, s source, from resumed, stdout, stderr
 
 // heldOut reads the lines of a file: the first nine tenths are to train on, the rest is held out.
 func heldOut[T any](
-	s source, path string, load func(path string, tok text.Tokenizer, t text.Template) ([]T, error),
+	s source, path string, load func(path string, tok text.Tokenizer, t chat.Template) ([]T, error),
 ) (train, held []T, err error) {
 	list, err := load(path, s.tok, s.template)
 	if err != nil {

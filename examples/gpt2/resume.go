@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/folder"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
@@ -115,7 +116,7 @@ func (o *options) resumeFlags(fs *program.FlagSet) {
 // resume continues the training in out_dir with its settings. Flags may change only those that do not affect the steps.
 func resume(ctx context.Context, o options, args []string, stdout, stderr io.Writer) error {
 	out := o.config.OutDir
-	dir, saved, err := base.Folder().Resume(filepath.Join(out, checkpointsDir), stderr)
+	dir, saved, err := folder.Kind("").Resume(filepath.Join(out, checkpointsDir), stderr)
 	if err != nil {
 		return errors.Wrap(err, "-resume")
 	}

@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
-	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 )
 
 // programVariable makes the binary of the tests run the program, so that a test can kill it.
@@ -225,13 +225,13 @@ func TestResumeRefuses(t *testing.T) {
 // another returns a folder with the same network as a model's, and other weights.
 func another(t *testing.T, model string) string {
 	t.Helper()
-	m, tok, err := gpt.Open(model)
+	m, tok, err := published.Open(model)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.Params()[0].Tensor().Set(0, 7)
 	dir := filepath.Join(t.TempDir(), "another")
-	if err := m.Export(dir, tok, "F32"); err != nil {
+	if err := published.Export(t.Context(), dir, m, tok, "F32", chat.Template{}); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -258,7 +258,7 @@ func TestTemplateOfMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cp.Close()
-	if template, err := gpt.LoadTemplate(cp); err != nil || template.Chat != text.ChatML {
+	if template, err := published.LoadTemplate(cp); err != nil || template.Chat != chat.ChatML {
 		t.Errorf("got %q (%v), want ChatML", template.Chat, err)
 	}
 }

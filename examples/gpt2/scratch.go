@@ -16,8 +16,10 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
@@ -54,7 +56,7 @@ func scratch(ctx context.Context, o options, from resumed, stdout, stderr io.Wri
 	}
 	var tok text.Tokenizer
 	if from.saved != nil {
-		tok, err = gpt.LoadTokenizer(from.saved)
+		tok, err = published.LoadTokenizer(from.saved)
 	} else {
 		tok, err = tokenizer(o.tokenizer, source.Text)
 		err = errors.Wrap(err, "-tokenizer")
@@ -72,7 +74,7 @@ func scratch(ctx context.Context, o options, from resumed, stdout, stderr io.Wri
 	}
 	what := objective{
 		files: t.Files, restore: t.Restore,
-		store: func(m *gpt.Model, dir string) error { return save(m, tok, dir, text.Template{}) },
+		store: func(m *gpt.Model, dir string) error { return save(m, tok, dir, chat.Template{}) },
 	}
 	return onText(ctx, o, t, what, source.Name, from, stdout, stderr)
 }
@@ -88,7 +90,7 @@ func tokenizer(from, s string) (text.Tokenizer, error) {
 	}
 	data, err := file.Read(filepath.Join(from, "tokenizer.json"), checkpoint.MaxFile)
 	if err == nil {
-		tok, err := text.Open(data)
+		tok, err := text.Open(data, bpe.Kind())
 		return tok, errors.Wrap(err, filepath.Join(from, "tokenizer.json"))
 	}
 	if !errors.Is(err, fs.ErrNotExist) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -9,18 +10,15 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
-	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 )
 
 // texts returns the tokens of -tune's file: of a text, or of pairs of prompts and answers. Adapters for such pairs are
 // trained in windows of the longest pair, unless block_size is given: their model keeps its context.
 func (o *options) texts(ctx context.Context, s source, stderr io.Writer) (c text.Corpus, name string, err error) {
-	size, err := o.context(s.Checkpoint)
-	if err != nil {
-		return nil, "", err
-	}
+	size := cmp.Or(o.config.BlockSize, s.Config.BlockSize)
 	if !strings.HasSuffix(o.data, ".jsonl") {
 		source, err := corpus.Open(ctx, o.data, stderr)
 		if err != nil {
@@ -30,28 +28,15 @@ func (o *options) texts(ctx context.Context, s source, stderr io.Writer) (c text
 		return c, source.Name, err
 	}
 	if o.config.BlockSize == 0 && !o.full {
-		longest, err := text.LongestExample(o.data, s.tok, s.template)
+		longest, err := chat.LongestExample(o.data, s.tok, s.template)
 		if err != nil {
 			return nil, "", err
 		}
 		size = min(size, longest)
 		o.config.BlockSize = size
 	}
-	c, err = text.LoadAnswers(o.data, s.tok, s.template, size)
+	c, err = chat.LoadAnswers(o.data, s.tok, s.template, size)
 	return c, o.data, err
-}
-
-// context returns the given block_size, or else the folder's.
-func (o options) context(cp *checkpoint.Checkpoint) (int, error) {
-	if o.config.BlockSize > 0 {
-		return o.config.BlockSize, nil
-	}
-	settings, err := cp.File("config.json")
-	if err != nil {
-		return 0, err
-	}
-	c, err := gpt.FromHuggingFace(settings)
-	return c.BlockSize, err
 }
 
 // onText trains on a text, with a validation of the entire split before and after.

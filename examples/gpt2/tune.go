@@ -5,12 +5,17 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/folder"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/peft"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
@@ -22,22 +27,23 @@ func (o *options) tuneFlags(fs *program.FlagSet) {
 		"lora_r lora_alpha lora_targets eval_interval patience ema dropout seed threads out_dir resume")
 }
 
-// source is a model to tune.
+// source is a model to tune, with its tokenizer.
 type source struct {
-	*checkpoint.Checkpoint
+	gpt.Source
 	tok      text.Tokenizer
-	template text.Template
+	template chat.Template
 }
 
 // merged returns the model with its adapter, if there is one, merged into its weights. Those of a GGUF file are read
 // into numbers.
 func (s source) merged(o options) (m *gpt.Model, err error) {
-	g := graph.New(graph.Float32, 1)
-	if o.config.BlockSize == 0 {
-		m, err = gpt.LoadModel(g, s.Checkpoint)
-	} else {
-		m, err = gpt.LoadCropped(g, s.Checkpoint, o.config.BlockSize)
+	files := s.Source
+	if o.config.BlockSize > 0 {
+		if files, err = s.Crop(o.config.BlockSize); err != nil {
+			return nil, err
+		}
 	}
+	m, err = files.Model(graph.New(graph.Float32, 1))
 	if err != nil || o.adapter == "" {
 		return m, err
 	}
@@ -50,7 +56,7 @@ func (s source) merged(o options) (m *gpt.Model, err error) {
 
 // note says that matrices of a GGUF file, which are packed, were read into numbers.
 func (s source) note() string {
-	if s.GGUF == nil {
+	if filepath.Ext(s.Checkpoint.Path) != ".gguf" {
 		return ""
 	}
 	return ", its packed matrices as float32"
@@ -58,14 +64,18 @@ func (s source) note() string {
 
 // source opens the files of the model.
 func (o options) source(stderr io.Writer) (s source, err error) {
-	if s.Checkpoint, err = base.Folder().Load(o.model, stderr); err != nil {
+	cp, err := folder.Kind("").Load(o.model, stderr)
+	if err != nil {
 		return s, err
 	}
-	if s.tok, err = gpt.LoadTokenizer(s.Checkpoint); err == nil {
-		s.template, err = base.Template(s.Checkpoint, o.template)
+	if s.Source, err = published.SourceOf(cp); err == nil {
+		s.tok, err = published.LoadTokenizer(cp)
+	}
+	if err == nil {
+		s.template, err = folder.Template(cp, o.template)
 	}
 	if err != nil {
-		s.Close()
+		cp.Close()
 	}
 	return s, err
 }
@@ -95,7 +105,7 @@ func (o options) begin(ctx context.Context, from resumed, stdout, stderr io.Writ
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer s.Checkpoint.Close()
 	return map[string]func(context.Context, options, source, resumed, io.Writer, io.Writer) error{
 		"tune": tune, "dpo": dpo, "grpo": grpo,
 	}[o.task](ctx, o, s, from, stdout, stderr)
@@ -109,13 +119,13 @@ func (o options) tuned(s source, from resumed, t *gpt.Trainer) objective {
 		name = from.recipe.Model
 	}
 	return objective{
-		files:   func() ([]checkpoint.File, error) { return t.TuningFiles(s.Path) },
+		files:   func() ([]checkpoint.File, error) { return t.TuningFiles(s.Checkpoint.Path) },
 		restore: t.Restore,
 		store: func(m *gpt.Model, dir string) error {
 			if o.full {
 				return save(m, s.tok, dir, s.template)
 			}
-			return m.SaveAdapter(dir, name)
+			return peft.Save(dir, m, name)
 		},
 	}
 }
@@ -126,7 +136,7 @@ func tune(ctx context.Context, o options, s source, from resumed, stdout, stderr
 	if err != nil {
 		return err
 	}
-	t, err := gpt.FineTune(o.config, data, s.tok, s.Checkpoint)
+	t, err := gpt.FineTune(o.config, data, s.tok, s.Source)
 	if err != nil {
 		return err
 	}
@@ -152,7 +162,7 @@ func merge(_ context.Context, o options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer s.Checkpoint.Close()
 	m, err := s.merged(o)
 	if err != nil {
 		return err

@@ -7,9 +7,10 @@ import (
 	"io"
 	"time"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/folder"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
@@ -29,16 +30,16 @@ func (o *options) writeFlags(fs *program.FlagSet) {
 
 // write prints the model's continuation, token by token as they are drawn, up to the end of a text, and its speed.
 func write(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, stdout, stderr io.Writer) error {
-	cp, err := base.Folder().Load(o.model, stderr)
+	cp, err := folder.Kind("").Load(o.model, stderr)
 	if err != nil {
 		return err
 	}
 	defer cp.Close()
-	template, err := gpt.LoadTemplate(cp)
+	template, err := published.LoadTemplate(cp)
 	if err != nil {
 		return err
 	}
-	prompt, err := base.TemplatePrompt(tok, template, o.prompt)
+	prompt, err := folder.Prompt(tok, template, o.prompt)
 	if err != nil {
 		return err
 	}
@@ -51,7 +52,7 @@ func write(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, std
 	if err != nil {
 		return err
 	}
-	stop, err := base.Ends(cp, tok)
+	stop, err := folder.Ends(cp, tok)
 	if err != nil {
 		return err
 	}

@@ -17,9 +17,11 @@ import (
 	"io"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/folder"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
@@ -81,11 +83,15 @@ func (s *subject) dataFlags(fs *program.FlagSet, split string) {
 
 // open opens the model, and calls do with an output that is passed on afterwards, as program.Printed does.
 func (s *subject) open(stdout, stderr io.Writer, do func(w io.Writer) error) (err error) {
-	if s.cp, err = base.Decoder().Load(s.dir, stderr); err != nil {
+	if s.cp, err = folder.Kind("./examples/tinyshakespeare").Load(s.dir, stderr); err != nil {
 		return err
 	}
 	defer s.cp.Close()
-	if s.m, s.tok, err = base.Open(graph.New(graph.Float32, 1), s.cp, stderr); err != nil {
+	files, err := published.SourceOf(s.cp)
+	if err == nil {
+		s.m, s.tok, err = base.Open(graph.New(graph.Float32, 1), files)
+	}
+	if err != nil {
 		return err
 	}
 	return program.Printed(stdout, do)

@@ -19,10 +19,12 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/folder"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
@@ -216,12 +218,16 @@ func TestNoWeights(t *testing.T) {
 // The page contains the tokens, the losses, and the guess of each block.
 func TestPage(t *testing.T) {
 	dir, _ := saved(t, "causal")
-	cp, err := base.Decoder().Load(dir, io.Discard)
+	cp, err := folder.Kind("").Load(dir, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer cp.Close()
-	m, tok, err := base.Open(graph.New(graph.Float32, 1), cp, io.Discard)
+	files, err := published.SourceOf(cp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, tok, err := base.Open(graph.New(graph.Float32, 1), files)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/lab/paired"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 	"github.com/pedestrian-ml/pedestrian/internal/flags"
 	"github.com/pkg/errors"
 )
@@ -124,7 +125,7 @@ func (o *options) flags(stderr io.Writer) *program.FlagSet {
 // textFlags adds the flags of the texts.
 func (o *options) textFlags(fs *flag.FlagSet) {
 	fs.Var(&o.data, "data", "text file to train on; by default tinyshakespeare, downloaded once; may be repeated")
-	fs.StringVar(&o.tokenizer, "tokenizer", text.Kinds()[0].Name, "of the texts: "+text.KindNames())
+	fs.StringVar(&o.tokenizer, "tokenizer", text.Kinds()[0].Name, "of the texts: "+text.KindNames(bpe.Kind()))
 }
 
 // taskFlags adds the flags of tasks with a known answer.

@@ -8,6 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 	"github.com/pkg/errors"
 )
 
@@ -34,7 +35,7 @@ func (o *options) study(ctx context.Context, stderr io.Writer) (*lab.Study, erro
 
 // texts reads the texts of -data.
 func (o *options) texts(ctx context.Context, stderr io.Writer) (all []lab.Text, err error) {
-	kind, err := text.KindOf(o.tokenizer)
+	kind, err := text.KindOf(o.tokenizer, bpe.Kind())
 	if err != nil {
 		return nil, errors.Wrap(err, "-tokenizer")
 	}

@@ -9,10 +9,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
-	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 	"github.com/pkg/errors"
 )
 
@@ -62,9 +63,9 @@ func (o options) open(
 // tokenizerOf returns the tokenizer of a run: the checkpoint's, or one for the text.
 func (o options) tokenizerOf(s corpus.Source, saved *checkpoint.Checkpoint) (text.Tokenizer, error) {
 	if saved != nil {
-		return gpt.LoadTokenizer(saved)
+		return base.Tokenizer(saved)
 	}
-	kind, err := text.KindOf(o.tokenizer)
+	kind, err := text.KindOf(o.tokenizer, bpe.Kind())
 	if err != nil {
 		return nil, errors.Wrap(err, "-tokenizer")
 	}

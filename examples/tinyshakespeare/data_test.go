@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 )
 
 // The program trains on bytes and words, on a directory and on shards, resumes, and samples with the saved tokenizer.
@@ -54,7 +55,7 @@ func TestTokenizersAndCorpora(t *testing.T) {
 		}
 	}
 	if _, _, err := do(t.Context(), small(t, t.TempDir(), "-tokenizer", "piece")...); err == nil ||
-		!strings.Contains(err.Error(), "one of "+text.KindNames()) {
+		!strings.Contains(err.Error(), "one of "+text.KindNames(bpe.Kind())) {
 		t.Errorf("got error %v", err)
 	}
 }

@@ -170,7 +170,11 @@ func sampleOnly(ctx context.Context, c gpt.Config, o options, args []string, std
 	defer saved.Close()
 	g := graph.New(graph.Float32, c.Seed)
 	c.Configure(g)
-	m, tok, err := base.Open(g, saved, stderr)
+	files, err := gpt.SourceOf(saved)
+	if err != nil {
+		return err
+	}
+	m, tok, err := base.Open(g, files)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/dist"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
@@ -42,7 +43,7 @@ func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, 
 		fs.StringVar(&o.data, "data", "",
 			"text file to train on, or directory of texts or token shards; by default tinyshakespeare, downloaded once")
 		fs.StringVar(&o.tokenizer, "tokenizer", text.Kinds()[0].Name,
-			"of the text: "+text.KindNames()+"; shards have their own")
+			"of the text: "+text.KindNames(bpe.Kind())+"; shards have their own")
 		base.PresetFlag(fs, &o.preset)
 		fs.StringVar(&o.config, "config", "", "JSON file of settings, overridden by flags")
 		fs.BoolVar(&o.resume, "resume", false, "continue from the newest checkpoint in out_dir, with its settings")
@@ -101,7 +102,7 @@ func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, 
 	} else {
 		o.logInterval = c.LogInterval
 	}
-	if _, err := text.KindOf(o.tokenizer); err != nil {
+	if _, err := text.KindOf(o.tokenizer, bpe.Kind()); err != nil {
 		return c, o, errors.Wrap(err, "-tokenizer")
 	}
 	if o.weights != "" {

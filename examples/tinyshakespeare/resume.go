@@ -26,7 +26,7 @@ func again(dir string, saved *checkpoint.Checkpoint, args []string) (gpt.Config,
 	}
 	c.OutDir = dir                                   // it may have been moved
 	c.VocabSize = cmp.Or(c.VocabSize, was.VocabSize) // 0 means the text's
-	tok, err := gpt.LoadTokenizer(saved)
+	tok, err := base.Tokenizer(saved)
 	if err != nil {
 		return c, o, err
 	}

@@ -24,8 +24,10 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/folder"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -184,12 +186,16 @@ func show(w io.Writer, r *verify.Report, asJSON bool) (err error) {
 func trained(
 	ctx context.Context, dir, data string, batch int, seed uint64, stderr io.Writer,
 ) (m verify.Model, err error) {
-	cp, err := base.Decoder().Load(dir, stderr)
+	cp, err := folder.Kind("./examples/tinyshakespeare").Load(dir, stderr)
 	if err != nil {
 		return m, err
 	}
 	defer cp.Close()
-	model, tok, err := base.Open(graph.New(graph.Float32, 1), cp, stderr)
+	files, err := published.SourceOf(cp)
+	if err != nil {
+		return m, err
+	}
+	model, tok, err := base.Open(graph.New(graph.Float32, 1), files)
 	if err != nil {
 		return m, err
 	}

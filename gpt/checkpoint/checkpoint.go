@@ -18,11 +18,9 @@ package checkpoint
 
 import (
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/pedestrian-ml/pedestrian/gpt/published/gguf"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
@@ -40,11 +38,10 @@ var (
 // Checkpoint is a checkpoint found by Load. Its files are open until Close, and keep their content even if another
 // process removes them meanwhile.
 type Checkpoint struct {
-	Step      int        // the step at which it was saved
-	Path      string     // its directory, …/step-00000500
-	Refused   []error    // errors of newer checkpoints that were skipped, newest first
-	Published bool       // a folder without a manifest, or a GGUF file, whose contents cannot be checked
-	GGUF      *gguf.File // the file of a model in this format; nil for all others
+	Step      int     // the step at which it was saved
+	Path      string  // its directory, …/step-00000500
+	Refused   []error // errors of newer checkpoints that were skipped, newest first
+	Published bool    // files without a manifest, whose contents cannot be checked
 
 	files map[string]stored
 }
@@ -58,8 +55,7 @@ type Fit func(*Checkpoint) error
 // wrong with each; if there are none at all, it is ErrNone.
 //
 // If there are no checkpoints, path may be the folder of a published model: config.json and files of weights, or links
-// to them as in a hub's cache. It may also be a GGUF file, whose name ends in .gguf; its files are those of
-// [gguf.File.Folder].
+// to them as in a hub's cache.
 //
 // Load takes no lock, so it can read the directory of a running training. To continue from a checkpoint and save into
 // the same directory, use Dir.Load, which reads under the lock.
@@ -67,11 +63,6 @@ func Load(path string, fits ...Fit) (*Checkpoint, error) {
 	abs, err := absolute(path)
 	if err != nil {
 		return nil, err
-	}
-	if filepath.Ext(abs) == ggufEnd {
-		if info, err := os.Stat(abs); err != nil || !info.IsDir() {
-			return openGGUF(abs, fits)
-		}
 	}
 	if name := filepath.Base(abs); isStep(name) {
 		return load(file.Directory(filepath.Dir(abs)), filepath.Dir(abs), name, fits)

@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
-	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
@@ -32,7 +31,7 @@ type DPO struct {
 // that does not fit in block_size is an error; a prompt is cut at its beginning. If progress is not nil, it is called
 // with the number of answers whose reference is computed.
 func NewDPO(
-	c gpt.Config, beta float64, pairs []text.Pair, tok text.Tokenizer, cp *checkpoint.Checkpoint,
+	c gpt.Config, beta float64, pairs []text.Pair, tok text.Tokenizer, from gpt.Source,
 	progress func(done, total int),
 ) (d *DPO, err error) {
 	switch {
@@ -42,7 +41,7 @@ func NewDPO(
 		return nil, errors.Errorf("dpo: batch_size: got %d, want an even number: two rows for each pair", c.BatchSize)
 	}
 	d = &DPO{beta: beta, pairs: pairs, order: order{seed: c.Seed, n: len(pairs)}}
-	d.policy, d.reference, err = newPolicy(c, sides(pairs), tok, cp,
+	d.policy, d.reference, err = newPolicy(c, sides(pairs), tok, from,
 		func(logits, targets graph.Expr) (loss, reference graph.Expr) {
 			s := logits.Graph().Root().Sub("dpo")
 			reference = s.Value("reference", graph.Const(0), c.BatchSize, 1)

@@ -15,13 +15,13 @@ import (
 
 // A model that finds hay and oats about equally likely learns from one pair that hay is preferred.
 func ExampleNewDPO() {
-	cp, tok := farm()
-	defer cp.Close()
+	files, tok := farm()
+	defer files.Checkpoint.Close()
 	c := gpt.LoRATuning()
 	c.BatchSize, c.GradientAccumulationSteps, c.LearningRate, c.MaxIters = 2, 1, 1e-2, 10
 	pair := text.Pair{Chosen: answer(tok, "a goat eats ", "hay"), Rejected: answer(tok, "a goat eats ", "oats")}
 	const beta = 0.5
-	d, err := preference.NewDPO(c, beta, []text.Pair{pair}, tok, cp, nil)
+	d, err := preference.NewDPO(c, beta, []text.Pair{pair}, tok, files, nil)
 	check(err)
 	for p, err := range d.Run(context.Background()) {
 		check(err)
@@ -40,8 +40,8 @@ func ExampleNewDPO() {
 
 // The same model is rewarded for short answers.
 func ExampleNewGRPO() {
-	cp, tok := farm()
-	defer cp.Close()
+	files, tok := farm()
+	defer files.Checkpoint.Close()
 	c := gpt.LoRATuning()
 	c.BatchSize, c.GradientAccumulationSteps, c.LearningRate = 8, 1, 1e-2
 	ends, err := tok.Encode("\n")
@@ -50,7 +50,7 @@ func ExampleNewGRPO() {
 		Score: func(_ text.Prompt, answer string) (float64, error) { return -float64(len(answer)), nil }}
 	prompt, err := tok.Encode("a goat eats ")
 	check(err)
-	g, err := preference.NewGRPO(c, group, []text.Prompt{{Tokens: prompt}}, tok, cp)
+	g, err := preference.NewGRPO(c, group, []text.Prompt{{Tokens: prompt}}, tok, files)
 	check(err)
 	var first, last preference.Round
 	for step := range 12 {
@@ -70,7 +70,7 @@ func ExampleNewGRPO() {
 }
 
 // farm returns the checkpoint of a small model of lines such as "a goat eats hay".
-func farm() (*checkpoint.Checkpoint, text.Tokenizer) {
+func farm() (gpt.Source, text.Tokenizer) {
 	verse := strings.Repeat("a goat eats hay\na cow eats oats\na goat eats oats\na cow eats hay\n", 50)
 	tok, err := text.NewCharacters(verse)
 	check(err)
@@ -90,7 +90,9 @@ func farm() (*checkpoint.Checkpoint, text.Tokenizer) {
 	check(t.Save(dir))
 	cp, err := checkpoint.Load(dir)
 	check(err)
-	return cp, tok
+	files, err := gpt.SourceOf(cp)
+	check(err)
+	return files, tok
 }
 
 // answer returns the tokens of a prompt and its answer.

@@ -76,7 +76,7 @@ type Round struct {
 // divide the number of rows of a step, c.BatchSize·c.GradientAccumulationSteps. A prompt that leaves less room than
 // Length in block_size is an error.
 func NewGRPO(
-	c gpt.Config, group Group, prompts []text.Prompt, tok text.Tokenizer, cp *checkpoint.Checkpoint,
+	c gpt.Config, group Group, prompts []text.Prompt, tok text.Tokenizer, from gpt.Source,
 ) (g *GRPO, err error) {
 	if group.Updates == 0 {
 		group.Updates = 1
@@ -103,7 +103,7 @@ func NewGRPO(
 			}
 		}
 	}
-	if g.policy, g.rollout, err = newPolicy(c, asked, tok, cp, g.objective, g.fill); err != nil {
+	if g.policy, g.rollout, err = newPolicy(c, asked, tok, from, g.objective, g.fill); err != nil {
 		return nil, errors.WithMessage(err, "grpo")
 	}
 	g.Trainer = g.policy.trainer

@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
-	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
@@ -32,7 +31,7 @@ type objective[Inputs any] func(logits, targets graph.Expr) (loss graph.Expr, in
 // newPolicy builds the trainer of an objective for the weights of a checkpoint. It returns the objective's inputs on
 // the trainer's graph. fill fills each micro-batch. The texts are the data of the run.
 func newPolicy[Inputs any](
-	c gpt.Config, texts iter.Seq[text.Choice], tok text.Tokenizer, cp *checkpoint.Checkpoint, o objective[Inputs],
+	c gpt.Config, texts iter.Seq[text.Choice], tok text.Tokenizer, from gpt.Source, o objective[Inputs],
 	fill func(step, micro int, x, y []int) error,
 ) (p *policy, in Inputs, err error) {
 	if c.Hooks.Loss != nil || c.Hooks.Fill != nil {
@@ -55,7 +54,7 @@ func newPolicy[Inputs any](
 	if err != nil {
 		return nil, in, err
 	}
-	t, err := gpt.FineTune(c, text.Dataset{Training: none, Validation: none, Sum: digest(texts)}, tok, cp)
+	t, err := gpt.FineTune(c, text.Dataset{Training: none, Validation: none, Sum: digest(texts)}, tok, from)
 	if err != nil {
 		return nil, in, err
 	}

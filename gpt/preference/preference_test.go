@@ -15,10 +15,11 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 )
 
 // base returns the checkpoint of a small model that has learnt lines such as "a goat eats hay" and "a goat eats oats".
-func base(t *testing.T) (*checkpoint.Checkpoint, text.Tokenizer) {
+func base(t *testing.T) (gpt.Source, text.Tokenizer) {
 	t.Helper()
 	var verse strings.Builder
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -54,7 +55,11 @@ func base(t *testing.T) (*checkpoint.Checkpoint, text.Tokenizer) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cp.Close() })
-	return cp, tok
+	files, err := gpt.SourceOf(cp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files, tok
 }
 
 var animals, foods = []string{"goat", "cow", "hen", "pig"}, []string{"hay", "oats"}
@@ -70,7 +75,7 @@ func pairs(t *testing.T, tok text.Tokenizer, animals ...string) []text.Pair {
 	if err := os.WriteFile(path, []byte(lines.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	list, err := text.LoadPairs(path, tok, text.Template{})
+	list, err := chat.LoadPairs(path, tok, chat.Template{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -496,7 +501,7 @@ func TestResume(t *testing.T) {
 			}
 		}
 	}
-	if err := new(GRPO).Restore(ctx, cp); !errors.Is(err, errNone) {
+	if err := new(GRPO).Restore(ctx, cp.Checkpoint); !errors.Is(err, errNone) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
-	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -39,8 +38,8 @@ func (n *network) fields() field.List {
 	return append(append(list, n.OptionFields(known)...), n.ScalingFields()...)
 }
 
-// read returns the fields that a file of a family sets, separated by spaces, with their values.
-func read(text string) (*network, string, error) {
+// readNetwork returns the fields that a file of a family sets, separated by spaces, with their values.
+func readNetwork(text string) (*network, string, error) {
 	f, err := FamilyOf([]byte(text))
 	if err != nil {
 		return new(network), "", err
@@ -48,7 +47,7 @@ func read(text string) (*network, string, error) {
 	return readAs(f, text)
 }
 
-// readAs is read for a file of a known family.
+// readAs is readNetwork for a file of a known family.
 func readAs(f Family, text string) (*network, string, error) {
 	n := new(network)
 	if err := f.Read([]byte(text), n.fields(), parts.Activations()); err != nil {
@@ -100,17 +99,12 @@ func TestRead(t *testing.T) {
 		`{"n_inner": 7, "vocab_size": 9}`: change(
 			gpt2Defaults, "50257", "9", "bias=true", "bias=true n_inner=7",
 		),
-		`{"n_ctx": 1024, "n_special": 3}`:                      gpt2Defaults,
-		`{"resid_pdrop": 0, "attn_pdrop": 0, "embd_pdrop": 0}`: change(gpt2Defaults, "dropout=0.1 ", ""),
-		`{"model_type": "pedestrian", "mlp": "swiglu", "position": "none", "rope_theta": 7}`: change(gpt2Defaults,
-			"eps=1e-05", "eps=1e-05 rope_theta=7 position=none") + " mlp=swiglu",
+		`{"n_ctx": 1024, "n_special": 3}`:                                                                    gpt2Defaults,
+		`{"resid_pdrop": 0, "attn_pdrop": 0, "embd_pdrop": 0}`:                                               change(gpt2Defaults, "dropout=0.1 ", ""),
 		l + `"num_key_value_heads": null, "head_dim": null, "attention_dropout": null, "layer_types": null}`: llamaDefaults,
 		`{"new": null, "is_encoder_decoder": false, "pruned_heads": { }}`:                                    gpt2Defaults,
-		`{"model_type": "pedestrian", "activation": "softplus"}`: change(
-			gpt2Defaults, "gelu_tanh", "softplus",
-		),
-		l + `"num_key_value_heads": 32}`: llamaDefaults,
-		l + `"num_key_value_heads": 8}`:  change(llamaDefaults, "causal", "gqa") + " n_kv_head=8",
+		l + `"num_key_value_heads": 32}`:                                                                     llamaDefaults,
+		l + `"num_key_value_heads": 8}`:                                                                      change(llamaDefaults, "causal", "gqa") + " n_kv_head=8",
 		l + `"head_dim": 6, "hidden_size": 77}`: change(
 			llamaDefaults, "4096", "77", "n_inner", "qk_size=6 v_size=6 n_inner",
 		),
@@ -159,7 +153,7 @@ func TestRead(t *testing.T) {
 		l + `"attention_bias": true, "mlp_bias": true}`:   llamaDefaults + " attention_bias=true mlp_bias=true",
 		`{"model_type": "qwen3", "attention_bias": true}`: qwen3Defaults + " attention_bias=true",
 	} {
-		if _, got, err := read(text); err != nil || strings.Join(sorted(got), " ") != strings.Join(sorted(want), " ") {
+		if _, got, err := readNetwork(text); err != nil || strings.Join(sorted(got), " ") != strings.Join(sorted(want), " ") {
 			t.Errorf("%s: got %v,\n%s, want\n%s", text, err, got, want)
 		}
 	}
@@ -170,7 +164,7 @@ func TestFullAttentionHasNoWindow(t *testing.T) {
 	for _, text := range []string{
 		`"layer_types": ["full_attention", "full_attention"]`, `"sliding_window_pattern": 1`,
 	} {
-		n, _, err := read(`{"model_type": "gemma3_text", "num_hidden_layers": 2, "sliding_window": 7, ` + text + `}`)
+		n, _, err := readNetwork(`{"model_type": "gemma3_text", "num_hidden_layers": 2, "sliding_window": 7, ` + text + `}`)
 		if err != nil || n.Attention != "gqa" || n.Options.Get("window") != 0 {
 			t.Errorf(
 				"%s: got attention %s and a window of %d, error %v, want gqa", text, n.Attention,
@@ -182,7 +176,7 @@ func TestFullAttentionHasNoWindow(t *testing.T) {
 
 // A network without the share of features that rotate is one of which all do.
 func TestWritesWithoutAShare(t *testing.T) {
-	n, _, err := read(`{"model_type": "phi3"}`)
+	n, _, err := readNetwork(`{"model_type": "phi3"}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +188,7 @@ func TestWritesWithoutAShare(t *testing.T) {
 
 // A factor on rotated features that the network states is written, also for a shorter context.
 func TestLongRoPEKeepsItsFactor(t *testing.T) {
-	n, _, err := read(`{"model_type": "phi3", "original_max_position_embeddings": 1024, "rope_scaling": {"rope_type": "longrope",
+	n, _, err := readNetwork(`{"model_type": "phi3", "original_max_position_embeddings": 1024, "rope_scaling": {"rope_type": "longrope",
 		"short_factor": [1], "long_factor": [2], "attention_factor": 3}}`)
 	if err != nil {
 		t.Fatal(err)
@@ -232,7 +226,6 @@ func TestReadRefuses(t *testing.T) {
 		`{"scale_attn_weights": false}`:   "scale_attn_weights: got false, want true",
 		`{"block_size": 7}`:               "block_size: got 7, want none",
 		`{"resid_pdrop": 0, "embd_pdrop": 0.2, "attn_pdrop": 0.2}`: "embd_pdrop: got 0.2, want resid_pdrop 0",
-		`{"position": "none"}`:            "",
 		l + `"n_special": 3}`:             "n_special: got 3, want none",
 		l + `"position": "none"}`:         "position: got \"none\", want none",
 		l + `"use_sliding_window": true}`: "use_sliding_window: got true, want false", l +
@@ -331,7 +324,7 @@ func TestReadRefuses(t *testing.T) {
 		`{"model_type": "qwen2", "use_sliding_window": true}`:                                                                      "use_sliding_window: got true, want false",
 		`{"model_type": "qwen2", "mlp_bias": true}`:                                                                                "mlp_bias: got true, want false",
 	} {
-		if _, _, err := read(text); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if _, _, err := readNetwork(text); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got the error %v, want it to say %q", text, err, want)
 		}
 	}
@@ -370,7 +363,7 @@ func TestWrite(t *testing.T) {
 			`"rope_scaling":null,"tie_word_embeddings":false,"use_sliding_window":false} ` +
 			`{"initializer_range":0.02,"use_cache":true}`,
 	} {
-		n, _, err := read(text)
+		n, _, err := readNetwork(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -401,7 +394,7 @@ func TestWrite(t *testing.T) {
 			t.Errorf("%v, -want +got:\n%s", err, cmp.Diff(want, got))
 		}
 	}
-	n, _, err := read(`{"model_type": "llama"}`)
+	n, _, err := readNetwork(`{"model_type": "llama"}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -425,24 +418,9 @@ func TestWrite(t *testing.T) {
 	if _, err := llama().Write(n.fields(), parts.Activations()); err != nil || n.Attention != "gqa_bias" {
 		t.Errorf("got attention %s, %v, want gqa_bias", n.Attention, err)
 	}
-	n.Activation = "softplus" // for which other programs have no name
-	if file, err = Own().Write(n.fields(), parts.Activations()); err != nil {
-		t.Fatal(err)
-	}
-	if key, ok := file.Find("activation_function"); !ok || key.String() != "gelu_new" {
-		t.Errorf("got activation_function %s, want the default, gelu_new", key)
-	}
-	eps := math.NaN()
-	_, err = Own().Export(field.List{field.New("eps", &eps, field.Any(), "")})
-	if err == nil || !strings.Contains(err.Error(), "eps: got NaN") {
-		t.Errorf("got the error %v, want one of eps", err)
-	}
 	if _, err := GPT2().Write(n.fields().Without("n_layer"), parts.Activations()); err == nil ||
 		!strings.Contains(err.Error(), "no field n_layer") {
 		t.Errorf("without n_layer: got the error %v", err)
-	}
-	if got := Own(); got.ModelType != "pedestrian" || got.architectures != nil || !got.HeadBias {
-		t.Errorf("got %+v", got)
 	}
 }
 
@@ -498,11 +476,9 @@ func TestLayout(t *testing.T) {
 		params = append(params, g.Root().Param(p.name, graph.Const(1), p.shape...))
 	}
 	var got []string
-	for _, x := range (Layout{Family: GPT2(), Rows: 6}).Export(params) {
-		if got = append(got, x.Name); x.Name == "wpe.weight" != cmp.Equal(
-			x.View, train.View{Shape: []int{6, 4}, Row: 4, Column: 1},
-		) ||
-			x.Name == HeadWeight != cmp.Equal(x.View, train.View{Shape: []int{5, 4}, Row: 1, Column: 4}) {
+	for _, x := range (Layout{Family: GPT2()}).Export(params) {
+		got = append(got, x.Name)
+		if x.Name == HeadWeight != cmp.Equal(x.View, train.View{Shape: []int{5, 4}, Row: 1, Column: 4}) {
 			t.Errorf("%s: got %+v", x.Name, x.View)
 		}
 		if width := map[string]int{"h.0.mlp.c_fc.bias": 7, "ln_f.bias": 4}[x.Name]; width > 0 &&
@@ -517,9 +493,6 @@ func TestLayout(t *testing.T) {
 	if diff := cmp.Diff(append(want, "h.0.mlp.c_fc.bias", "ln_f.bias"), got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if own := (Layout{Family: Own()}).Tensors(params); own[len(own)-1].Name != "lm_head.bias" {
-		t.Errorf("our own files: got %s as the last, want the head's bias", own[len(own)-1].Name)
-	}
 	l := Layout{Family: llama(), Heads: Heads{2, 1, 2, 3, 2}}
 	if list := l.Export(params); len(list) != 7 || list[0].Name != "model.embed_tokens.weight" {
 		t.Errorf("LLaMA: got %d tensors, the first being %s", len(list), list[0].Name)
@@ -532,39 +505,31 @@ func TestLayout(t *testing.T) {
 	if got := l.Modules("lm_head"); !cmp.Equal(got, []Module{{Name: "lm_head", Turned: true}}) {
 		t.Errorf("got %+v", got)
 	}
-	if got := l.FileName("h.2.attn.c_attn.bias"); got != "model.layers.2.self_attn.q_proj.bias" {
-		t.Errorf("got %s", got)
-	}
-	for name, want := range map[string][2]bool{ // with a head of its own, and without
-		"transformer.h.0.attn.bias": {true, true}, "transformer.ln_f.bias": {false, false},
-		HeadWeight: {false, true}, "transformer." + HeadWeight: {false, true},
+	for name, want := range map[string]struct {
+		plain        string
+		buffer, head bool
+	}{
+		"transformer.h.0.attn.bias": {"h.0.attn.bias", true, false}, "transformer.ln_f.bias": {"ln_f.bias", false, false},
+		HeadWeight: {HeadWeight, false, true}, "transformer." + HeadWeight: {HeadWeight, false, true},
 	} {
 		l := Layout{Family: GPT2()}
-		if got := [2]bool{l.Skips(name, true), l.Skips(name, false)}; got != want {
-			t.Errorf("%s: got skipped %t, want %t", name, got, want)
+		plain := l.Plain(name)
+		if plain != want.plain || l.Buffer(plain) != want.buffer || (plain == l.Head()) != want.head {
+			t.Errorf("%s: got %s, a buffer %t, the head %t, want %+v", name, plain, l.Buffer(plain), plain == l.Head(), want)
 		}
 	}
-	file := &safetensors.File{Metadata: map[string]string{"a": "b"}, Entries: []safetensors.Entry{
-		{Name: "model.norm.weight"}, {Name: "model.layers.0.self_attn.rotary_emb.inv_freq"}, {Name: HeadWeight},
-	}}
-	for own, want := range map[bool][]string{true: {"norm.weight", HeadWeight}, false: {"norm.weight"}} {
-		var names []string
-		kept := l.Parameters(file, own)
-		for _, e := range kept.Entries {
-			names = append(names, e.Name)
+	for name, buffer := range map[string]bool{
+		"model.norm.weight": false, "model.layers.0.self_attn.rotary_emb.inv_freq": true, HeadWeight: false,
+	} {
+		if got := l.Buffer(l.Plain(name)); got != buffer {
+			t.Errorf("LLaMA, %s: got a buffer %t, want %t", name, got, buffer)
 		}
-		if !slices.Equal(names, want) || kept.Metadata["a"] != "b" {
-			t.Errorf("own head %t: got %q, %v, want %q", own, names, kept.Metadata, want)
-		}
-	}
-	if file.Entries[0].Name != "model.norm.weight" || len(l.Parameters(nil, true).Entries) > 0 {
-		t.Error("the file has changed, or none has entries")
 	}
 }
 
 // Blocks without a window are written as such.
 func TestWriteLayerTypes(t *testing.T) {
-	n, _, err := read(`{"model_type": "gemma2", "num_hidden_layers": 3}`)
+	n, _, err := readNetwork(`{"model_type": "gemma2", "num_hidden_layers": 3}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -586,7 +551,7 @@ func TestWriteLayerTypes(t *testing.T) {
 // Where all blocks of Gemma 3 have a window, the base of windows is the only one, and nothing is scaled. The scalar of
 // its scores is written as a whole number only if it is one.
 func TestGemma(t *testing.T) {
-	n, got, err := read(`{"model_type": "gemma3_text", "num_hidden_layers": 2, "layer_types": ["sliding_attention", "sliding_attention"], ` +
+	n, got, err := readNetwork(`{"model_type": "gemma3_text", "num_hidden_layers": 2, "layer_types": ["sliding_attention", "sliding_attention"], ` +
 		`"rope_local_base_freq": 30, "rope_scaling": {"rope_type": "linear", "factor": 2}}`)
 	if err != nil || !strings.Contains(got, "rope_theta=30 ") || strings.Contains(got, "rope_scaling=linear") ||
 		strings.Contains(got, "rope_factor") {
@@ -617,7 +582,7 @@ func TestMissingFields(t *testing.T) {
 			"rope_beta_slow",
 	)
 	for _, base := range Bases() {
-		n, got, err := read(Text(base))
+		n, got, err := readNetwork(Text(base))
 		if err != nil {
 			t.Fatal(err)
 		}

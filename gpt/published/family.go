@@ -5,7 +5,6 @@ package published
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
@@ -24,7 +23,6 @@ type Family struct {
 	rows          []row
 	same          []setting // fields that have one value in all networks of the family
 	links         []link
-	extended      bool                // its files also have the library's own keys, for fields that no row expresses
 	harmless      map[string][]string // keys that change no logits of the family, by the reason
 	constants     map[string]any      // keys that Export adds because programs expect them
 	blocked       bool                // the matrices of experts are in blocks of MXFP4, each (out, in)
@@ -50,11 +48,13 @@ func Families() []Family {
 	}
 }
 
-// FamilyOf returns the family of a config.json by its model_type, which is a GPT-2's without one, and by the
-// quantization of its files.
-func FamilyOf(data []byte) (Family, error) {
-	modelType, blocked := GPT2().ModelType, false
-	err := field.EachKey(data, func(key string, value json.RawMessage) error {
+// ownType is the model_type of a network of this library that is no GPT-2.
+const ownType = "pedestrian"
+
+// modelTypeOf returns the model_type of a config.json, and whether it has a quantization of its files.
+func modelTypeOf(data []byte) (modelType string, blocked bool, err error) {
+	modelType = GPT2().ModelType
+	err = field.EachKey(data, func(key string, value json.RawMessage) error {
 		switch key {
 		case "model_type":
 			return field.New(key, &modelType, field.Any(), "").Decode(value)
@@ -63,10 +63,17 @@ func FamilyOf(data []byte) (Family, error) {
 		}
 		return nil
 	})
+	return modelType, blocked, err
+}
+
+// FamilyOf returns the family of a config.json by its model_type, which is a GPT-2's without one, and by the
+// quantization of its files.
+func FamilyOf(data []byte) (Family, error) {
+	modelType, blocked, err := modelTypeOf(data)
 	if err != nil {
 		return Family{}, err
 	}
-	for _, f := range append(Families(), Own()) {
+	for _, f := range Families() {
 		if f.ModelType == modelType || modelType == "" {
 			f.blocked = blocked
 			return f, nil
@@ -87,7 +94,7 @@ func FamilyOf(data []byte) (Family, error) {
 // defaults. A setting that no field can express and an unknown key with a value are errors that name the key and its
 // value. Names of activations are those of list.
 func (f Family) Read(data []byte, network field.List, list []parts.Activation) error {
-	file, own, given := f.file(), f.own(network), map[string]bool{}
+	file := f.file()
 	for _, s := range f.same {
 		if err := parse(network, s.field, s.value); err != nil {
 			return err
@@ -99,10 +106,7 @@ func (f Family) Read(data []byte, network field.List, list []parts.Activation) e
 			return to.Decode(json.RawMessage(f.rows[i].null))
 		}
 		if !ok {
-			if to, ok = own.Find(key); !ok {
-				return f.checkKey(key, value)
-			}
-			given[key] = true
+			return f.checkKey(key, value)
 		}
 		if err := to.Decode(value); err != nil {
 			return err
@@ -120,17 +124,17 @@ func (f Family) Read(data []byte, network field.List, list []parts.Activation) e
 			return err
 		}
 	}
-	return f.transfer(file, network, list, given)
+	return f.transfer(file, network, list)
 }
 
-// transfer sets the fields of a network to those of a file, except the fields that the file has given itself.
-func (f Family) transfer(file, network field.List, list []parts.Activation, given map[string]bool) error {
+// transfer sets the fields of a network to those of a file.
+func (f Family) transfer(file, network field.List, list []parts.Activation) error {
 	from := map[string]field.Field{} // the key that has set a field
 	for i, r := range f.rows {
 		key := file[i]
 		value, err := r.translate(key, list)
 		switch {
-		case len(r.fields) > 0 && given[r.fields[0]], r.value == 0 && value == "0":
+		case r.value == 0 && value == "0":
 			continue
 		case err != nil:
 			return err
@@ -194,15 +198,4 @@ func (f Family) Export(file field.List) (map[string]any, error) {
 		err = field.EachKey(data, func(key string, value json.RawMessage) error { keys[key] = value; return nil })
 	}
 	return keys, err
-}
-
-// own returns the fields of a network that the family's files may have under their own names.
-func (f Family) own(network field.List) (list field.List) {
-	for _, to := range network {
-		expresses := func(r row) bool { return !r.named() && slices.Contains(r.fields, to.Name) }
-		if f.extended && !slices.ContainsFunc(f.rows, expresses) {
-			list = append(list, to)
-		}
-	}
-	return list
 }

@@ -28,7 +28,6 @@ func GPT2() Family {
 			fixed("add_cross_attention", false),
 		},
 		same:      []setting{{"bias", "true"}},
-		extended:  true,
 		harmless:  map[string][]string{"keys of OpenAI's first GPT": {"n_special", "predict_special_tokens"}},
 		constants: map[string]any{"initializer_range": 0.02},
 		names: names{
@@ -37,13 +36,4 @@ func GPT2() Family {
 			buffers: []buffer{{"h.", ".attn.bias"}, {"h.", ".attn.masked_bias"}},
 		},
 	}
-}
-
-// Own returns the family of all networks of this library: GPT-2's form, with the fields in which a network differs from
-// a GPT-2 under their own names. Its model_type is "pedestrian", so that no other program takes the weights for a
-// GPT-2's.
-func Own() Family {
-	f := GPT2()
-	f.ModelType, f.architectures, f.HeadBias = "pedestrian", nil, true
-	return f
 }

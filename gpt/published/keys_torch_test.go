@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
-	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
@@ -24,7 +24,7 @@ func TestPyTorchReadsKeys(t *testing.T) {
 	}
 	python := torch(t)
 	var all []*asked
-	program := []string{"../testdata/torch_reference.py"}
+	program := []string{"testdata/torch_reference.py"}
 	for _, base := range published.Bases() {
 		a := ask(t, base)
 		all, program = append(all, a), append(program, a.dir)
@@ -62,7 +62,7 @@ type asked struct {
 // ask writes the folder of a model with the configuration base, and computes the logits of all that are read.
 func ask(t *testing.T, base map[string]any) *asked {
 	t.Helper()
-	c, err := gpt.FromHuggingFace([]byte(published.Text(base)))
+	c, err := published.ReadConfig([]byte(published.Text(base)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func ask(t *testing.T, base map[string]any) *asked {
 	}
 	scramble(m)
 	a := &asked{dir: filepath.Join(t.TempDir(), "model"), logits: map[string][]float64{}}
-	if err := m.Export(a.dir, nil, safetensors.F32); err != nil {
+	if err := published.Export(t.Context(), a.dir, m, nil, safetensors.F32, chat.Template{}); err != nil {
 		t.Fatal(err)
 	}
 	tokens := make([]int, 8)
@@ -107,12 +107,12 @@ func logitsOf(dir string, config map[string]any, tokens []int) ([]float64, error
 	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(published.Text(config)), 0o600); err != nil {
 		return nil, err
 	}
-	cp, err := checkpoint.Load(dir, gpt.Fits())
+	cp, err := published.Load(dir, published.Fits())
 	if err != nil {
 		return nil, err
 	}
 	defer cp.Close()
-	m, err := gpt.LoadModel(graph.New(graph.Float32, 1), cp)
+	m, err := loadModel(graph.New(graph.Float32, 1), cp)
 	if err != nil {
 		return nil, err
 	}
@@ -179,17 +179,4 @@ func put(t *testing.T, dir, name, content string) {
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// torch returns an interpreter that has PyTorch; it skips the test if there is none.
-func torch(t *testing.T) string {
-	t.Helper()
-	const look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
-	for _, name := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(name, "-c", look).Run() == nil {
-			return name
-		}
-	}
-	t.Skip("PyTorch, the reference, is not installed: apt-get install python3-torch")
-	return ""
 }

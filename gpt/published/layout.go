@@ -1,10 +1,9 @@
 package published
 
 import (
-	"slices"
 	"strings"
 
-	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
+	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
@@ -14,7 +13,6 @@ type Layout struct {
 	Family  Family
 	Heads   Heads
 	Experts int // number of experts of a mixture
-	Rows    int // number of learned positions in the file; 0 means the same as in the network
 }
 
 // Tensors returns the parameters as the tensors of a file, under names without a prefix.
@@ -32,19 +30,15 @@ func (l Layout) Tensors(params []graph.Expr) (list []train.Named) {
 
 // file returns a parameter as the tensor of a file that p describes.
 func (l Layout) file(t train.Named, p piece) train.Named {
-	more := p.skip // rows of a table beside ours
-	if t.Name == "wpe.weight" && l.Rows > 0 {
-		more += l.Rows - t.Shape[0]
-	}
 	t.Name, t.Columns, t.Shift = p.name, p.columns, p.shift
-	if p.turned || p.parts > 0 || p.stacked || more != 0 {
-		t.View = l.view(t, p, more)
+	if p.turned || p.parts > 0 || p.stacked || p.skip != 0 {
+		t.View = l.view(t, p)
 	}
 	return t
 }
 
 // view returns the place of a vector or matrix in the tensor of a file that p describes.
-func (l Layout) view(t train.Named, p piece, more int) (v train.View) {
+func (l Layout) view(t train.Named, p piece) (v train.View) {
 	parts, columns, rows := max(1, p.parts), t.Shape[len(t.Shape)-1], 1
 	if t.Columns != nil {
 		columns = len(t.Columns)
@@ -66,7 +60,7 @@ func (l Layout) view(t train.Named, p piece, more int) (v train.View) {
 		v = train.View{Shape: []int{wide, rows}, First: first * rows, Row: 1, Column: output * rows}
 	default:
 		v = train.View{
-			Shape: []int{rows + more, wide}, First: first + p.skip*wide, Row: wide, Column: output,
+			Shape: []int{rows + p.skip, wide}, First: first + p.skip*wide, Row: wide, Column: output,
 		}
 	}
 	if p.stacked {
@@ -105,34 +99,14 @@ func absentBiases(list []train.Named) (zeros []train.Named) {
 	return zeros
 }
 
-// Parameters returns the tensors of a file that are parameters, under names without a prefix. ownHead reports whether
-// the network's head has a separate matrix.
-func (l Layout) Parameters(f *safetensors.File, ownHead bool) *safetensors.File {
-	if f == nil {
-		return new(safetensors.File)
-	}
-	entries := slices.Clone(f.Entries)
-	entries = slices.DeleteFunc(entries, func(e safetensors.Entry) bool { return l.Skips(e.Name, ownHead) })
-	for i, e := range entries {
-		entries[i].Name = l.Family.names.plain(e.Name)
-	}
-	return &safetensors.File{Entries: entries, Metadata: f.Metadata}
-}
+// Plain returns the name of a file's tensor without a prefix.
+func (l Layout) Plain(name string) string { return l.Family.names.plain(name) }
 
-// Skips reports whether a tensor of a file is a buffer, or a copy of a tied head, rather than a parameter.
-func (l Layout) Skips(name string, ownHead bool) bool {
-	return l.Family.names.skipped(l.Family.names.plain(name)) || !ownHead && l.IsHead(name)
-}
+// Buffer reports whether a tensor of that plain name is no parameter, such as a mask.
+func (l Layout) Buffer(plain string) bool { return l.Family.names.skipped(plain) }
 
-// IsHead reports whether a tensor of a file is the head's matrix.
-func (l Layout) IsHead(name string) bool {
-	return l.Family.names.plain(name) == l.Family.names.headName()
-}
-
-// FileName returns the name that the first of the tensors of a parameter has in a file.
-func (l Layout) FileName(parameter string) string {
-	return l.Family.names.file(l.Family.names.pieces(parameter, l.Heads)[0].name)
-}
+// Head returns the plain name of the head's matrix.
+func (l Layout) Head() string { return l.Family.names.headName() }
 
 // Module is a matrix of Hugging Face's programs that holds one of our matrices, or some of its columns.
 type Module struct {
@@ -156,3 +130,30 @@ func (l Layout) Modules(matrix string) (list []Module) {
 	}
 	return list
 }
+
+// layoutOf returns the layout of a network's tensors in the files of a family.
+func layoutOf(c gpt.Config, f Family) Layout {
+	c = c.Resolved()
+	d := c.Parts.WithLibrary().Design(c.Stack)
+	h := Heads{Queries: c.NHead, Groups: c.NHead, QK: c.QKSize, V: c.VSize}
+	if own := d.Attention.Groups; own != nil {
+		h.Groups = own(d.Stack)
+	}
+	if c.Position == "rope" {
+		h.Rotary = c.RotaryDim()
+	}
+	return Layout{Family: f, Heads: h, Experts: c.Experts.NumExperts}
+}
+
+// LayoutOf returns the layout of a network in the files of its family, or of GPT-2's if it belongs to none.
+func LayoutOf(c gpt.Config) Layout {
+	c.Adapters = gpt.Adapters{}
+	f, _, err := familyOf(c.Resolved())
+	if err != nil {
+		f = GPT2()
+	}
+	return layoutOf(c, f)
+}
+
+// Separate reports whether the files have a matrix each for queries, keys and values.
+func (l Layout) Separate() bool { return len(l.Modules("h.0.attn.c_attn")) > 1 }

@@ -84,7 +84,7 @@ func TestPublishedFilesOpen(t *testing.T) {
 			"attention_multiplier": 0.015625, "embedding_multiplier": 12.0, "hidden_size": 2048, "logits_scaling": 8.0,
 			"mlp_bias": false, "model_type": "granite", "num_key_value_heads": 8, "residual_multiplier": 0.22, "vocab_size": 49155}`,
 	} {
-		if _, _, err := read(text); err != nil {
+		if _, _, err := readNetwork(text); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

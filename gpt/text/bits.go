@@ -51,7 +51,7 @@ func bytesOf(id int, tok Tokenizer) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if specials, ok := tok.(special); ok {
+	if specials, ok := tok.(Specials); ok {
 		if of, named := specials.Special(piece); named && of == id {
 			if ids, err := tok.Encode(piece); err != nil || !slices.Contains(ids, id) {
 				return 0, nil // a text with its name has other tokens

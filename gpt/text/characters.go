@@ -62,3 +62,6 @@ func (t *Characters) UnmarshalJSON(data []byte) error {
 		return strings.Split(vocab, ""), nil
 	})
 }
+
+// FileName returns the name of the tokenizer's file in a checkpoint.
+func (*Characters) FileName() string { return FileNames()[0] }

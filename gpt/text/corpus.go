@@ -7,7 +7,6 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 	"github.com/pkg/errors"
 )
 
@@ -110,7 +109,7 @@ func NewCorpus(text string, tok Tokenizer, blockSize int) (Corpus, error) {
 
 // encodeParts returns the ids to train on and the ids to validate on.
 func encodeParts(text string, tok Tokenizer) (train, val []int, err error) {
-	if _, joins := tok.(*bpe.Tokenizer); !joins {
+	if _, joins := tok.(Specials); !joins {
 		ids, err := tok.Encode(text)
 		cut := nineTenths(len(ids))
 		return ids[:cut:cut], ids[cut:], err

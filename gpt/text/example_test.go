@@ -1,7 +1,6 @@
 package text_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -11,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
-	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 )
 
 func ExampleCharacters() {
@@ -205,33 +203,4 @@ func ExampleUntil() {
 		fmt.Print(id, " ")
 	}
 	// Output: 5 9 2
-}
-
-// A conversation as the template of a model writes it; the model learns the assistant's messages and their ends.
-func ExampleNewChat() {
-	tok, err := bpe.Train("no text to learn from", 256+2, "<|im_start|>", "<|im_end|>")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	chat, err := text.NewChat(text.Template{Chat: text.ChatML}, tok)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	ids, answer, err := chat.Tokens(context.Background(), text.Message{"user", "Hi"}, text.Message{"assistant", "Yes."})
-	for i, id := range ids {
-		s, _ := tok.Decode([]int{id})
-		if answer[i] {
-			s = "[" + s + "]"
-		}
-		fmt.Print(s)
-	}
-	fmt.Println(err)
-	// Output:
-	// <|im_start|>user
-	// Hi<|im_end|>
-	// <|im_start|>assistant
-	// [Y][e][s][.][<|im_end|>]
-	// <nil>
 }

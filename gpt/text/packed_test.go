@@ -4,11 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
-	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 )
 
 // Ids are stored in two or four bytes, or unchanged if they do not fit, and are read back unchanged.
@@ -43,39 +39,4 @@ func TestPack(t *testing.T) {
 			t.Errorf("%T: reading 4 of 3 tokens: got no error", s)
 		}
 	}
-}
-
-// For byte pairs a text is cut at nine tenths of its characters and then encoded; otherwise the tokens are cut.
-func TestCorpusOfBytePairs(t *testing.T) {
-	s := strings.Repeat("the round wheel is around ", 20) + strings.Repeat("éé日本 the round ", 9)
-	tok, err := bpe.Train(s, 300)
-	if err != nil {
-		t.Fatal(err)
-	}
-	letters := []rune(s)
-	cut := len(string(letters[:len(letters)*9/10]))
-	for _, c := range []struct {
-		tok        Tokenizer
-		train, val string
-	}{{tok, s[:cut], s[cut:]}, {Bytes{}, s[:len(s)*9/10], s[len(s)*9/10:]}} {
-		corpus, err := NewCorpus(s, c.tok, 3)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range []struct {
-			part Split
-			text string
-		}{{corpus.Train(), c.train}, {corpus.Val(), c.val}} {
-			want, _ := c.tok.Encode(p.text)
-			got := make([]int, p.part.Len())
-			if err := p.part.Read(got, 0); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%T: (-want +got):\n%s", c.tok, diff)
-			}
-		}
-	}
-	_, err = NewCorpus(strings.Repeat("a", 1000), tok, 3)
-	wantError(t, err, `the text is "a" repeated (1000 tokens)`)
 }

@@ -30,8 +30,11 @@ func ReadCorpus(path string) (string, error) {
 	if info.IsDir() {
 		return readDirectory(path, MaxBytes)
 	}
-	return readFile(path, MaxBytes)
+	return ReadFile(path)
 }
+
+// ReadFile is ReadCorpus for a file: a directory is an error.
+func ReadFile(path string) (string, error) { return readFile(path, MaxBytes) }
 
 func readFile(path string, limit int64) (string, error) {
 	data, err := file.ReadText(path, limit)

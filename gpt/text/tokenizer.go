@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
-	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 	"github.com/pedestrian-ml/pedestrian/internal/spelling"
 	"github.com/pkg/errors"
 )
@@ -18,8 +17,20 @@ type Tokenizer interface {
 	Encode(text string) ([]int, error) // an error names what the vocabulary lacks, and its position
 	Decode(ids []int) (string, error)  // an error names an id outside the vocabulary
 	Size() int                         // V
-	// MarshalJSON returns the object of a checkpoint's tokenizer.json; except for bpe, "type" is its Kind's name.
+	// MarshalJSON returns the object of a checkpoint's file; except for bpe, "type" is its Kind's name.
 	json.Marshaler
+}
+
+// Specials is a Tokenizer whose tokens depend on the text beside them, and with special tokens, which stand for
+// themselves in the text of a template, such as the byte pairs of gpt/text/bpe.
+type Specials interface {
+	Tokenizer
+	// Special returns the id of a special token.
+	Special(content string) (id int, ok bool)
+	// NextSpecial returns the place and the id of the first special token in a text; without one, id is −1.
+	NextSpecial(text string) (at, end, id int)
+	// EncodeAfter encodes a text that follows a special token.
+	EncodeAfter(text string) ([]int, error)
 }
 
 // Kind describes a way to tokenize. A program passes its own Kinds to the functions that open a tokenizer.
@@ -27,21 +38,17 @@ type Kind struct {
 	Name string // "type" in tokenizer.json
 	New  func(text string) (Tokenizer, error)
 	Open func(data []byte) (Tokenizer, error) // the inverse of MarshalJSON
+	// Sized returns the Kind with at most size tokens, for names such as bpe:8192. It is optional.
+	Sized func(size int) (Kind, error)
 }
 
-// Kinds returns the kinds of the library, the default first.
+// Kinds returns the kinds of this package, the default first.
 func Kinds() []Kind {
 	return []Kind{
-		{"character", func(s string) (Tokenizer, error) { return NewCharacters(s) }, open[Characters]},
-		{"byte", func(string) (Tokenizer, error) { return Bytes{}, nil }, open[Bytes]},
-		{"word", func(s string) (Tokenizer, error) { return NewWords(s) }, open[Words]},
-		pairs(1024),
+		{Name: "character", New: func(s string) (Tokenizer, error) { return NewCharacters(s) }, Open: open[Characters]},
+		{Name: "byte", New: func(string) (Tokenizer, error) { return Bytes{}, nil }, Open: open[Bytes]},
+		{Name: "word", New: func(s string) (Tokenizer, error) { return NewWords(s) }, Open: open[Words]},
 	}
-}
-
-// pairs returns the Kind of byte pairs with at most size tokens, learnt from the text.
-func pairs(size int) Kind {
-	return Kind{"bpe", func(s string) (Tokenizer, error) { return bpe.Train(s, size) }, open[bpe.Tokenizer]}
 }
 
 func open[T any, P interface {
@@ -53,7 +60,7 @@ func open[T any, P interface {
 	return t, t.UnmarshalJSON(data)
 }
 
-// KindNames lists the names of your own kinds and then the library's, for a message or the help of a flag.
+// KindNames lists the names of your own kinds and those of this package, for a message or the help of a flag.
 func KindNames(own ...Kind) string { return strings.Join(kindNames(own), ", ") }
 
 func kindNames(own []Kind) (names []string) {
@@ -63,27 +70,28 @@ func kindNames(own []Kind) (names []string) {
 	return names
 }
 
-// KindOf returns the Kind of that name, your own or the library's, or an error that lists the known names. The name
-// bpe:8192 means bpe with at most 8192 tokens.
+// KindOf returns the Kind of that name, your own or one of this package, or an error that lists the known names. The
+// name bpe:8192 means bpe with at most 8192 tokens.
 func KindOf(name string, own ...Kind) (Kind, error) {
+	kind, size, sized := strings.Cut(name, ":")
 	for _, k := range append(slices.Clone(own), Kinds()...) {
-		if k.Name == name {
+		switch {
+		case k.Name == name:
 			return k, nil
+		case sized && k.Name == kind && k.Sized != nil:
+			n, err := strconv.Atoi(size)
+			if err != nil {
+				return Kind{}, errors.Errorf("tokenizer: %s: got %.64q tokens, want a number", kind, size)
+			}
+			return k.Sized(n)
 		}
-	}
-	if size, ok := strings.CutPrefix(name, "bpe:"); ok {
-		n, err := strconv.Atoi(size)
-		if err != nil || n < 256 {
-			return Kind{}, errors.Errorf("tokenizer: bpe: got %.64q tokens, want a number of 256 or more", size)
-		}
-		return pairs(n), nil
 	}
 	return Kind{}, errors.Errorf("tokenizer: type: got %.64q, want one of %s%s",
 		name, KindNames(own...), spelling.Hint(name, kindNames(own)))
 }
 
-// KindIn returns the Kind of a tokenizer.json: the one that its "type" names, or bpe if it has no type but a BPE
-// model, as in Hugging Face's files.
+// KindIn returns the Kind of a tokenizer's file: the one that its "type" names, or bpe if it has no type but a BPE
+// model, as in Hugging Face's files. Kind of gpt/text/bpe must be among your own for that.
 func KindIn(data []byte, own ...Kind) (Kind, error) {
 	var object struct {
 		Type  string `json:"type"`
@@ -133,4 +141,17 @@ func canonical(object any, data []byte) error {
 		return errors.Errorf("tokenizer: not the form %s", field.Clip(string(want)))
 	}
 	return nil
+}
+
+// FileNames lists the names of a tokenizer's file in a checkpoint, in the order in which they count. Earlier versions
+// wrote every tokenizer under the second.
+func FileNames() []string { return []string{"characters.json", "tokenizer.json", "vocabulary.json"} }
+
+// FileName returns the name of a tokenizer's file in a checkpoint: what its method of that name returns, or the last of
+// FileNames.
+func FileName(tok Tokenizer) string {
+	if named, ok := tok.(interface{ FileName() string }); ok {
+		return named.FileName()
+	}
+	return FileNames()[2]
 }

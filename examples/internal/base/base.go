@@ -13,28 +13,31 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
-// Open builds the model of a checkpoint on an empty Graph, with its tokenizer.
-func Open(g *graph.Graph, cp *checkpoint.Checkpoint, stderr io.Writer) (*gpt.Model, text.Tokenizer, error) {
-	m, err := gpt.LoadModel(g, cp)
+// Open builds the model of files on an empty Graph, and opens its tokenizer.
+func Open(g *graph.Graph, s gpt.Source) (*gpt.Model, text.Tokenizer, error) {
+	m, err := s.Model(g)
 	if err != nil {
 		return nil, nil, err
 	}
-	tok, err := gpt.LoadTokenizer(cp)
+	tok, err := Tokenizer(s.Checkpoint)
 	return m, tok, err
 }
 
-// Prompt returns the tokens of a text, at least one.
-func Prompt(tok text.Tokenizer, prompt string) ([]int, error) {
-	return TemplatePrompt(tok, text.Template{}, prompt)
+// Tokenizer opens the tokenizer of a checkpoint: of one of text.Kinds, or of byte pairs.
+func Tokenizer(cp *checkpoint.Checkpoint) (text.Tokenizer, error) {
+	return gpt.LoadTokenizer(cp, bpe.Kind())
 }
 
-// TemplatePrompt returns the tokens of a text as a template begins it, at least one.
-func TemplatePrompt(tok text.Tokenizer, t text.Template, prompt string) ([]int, error) {
-	ids, err := t.Prompt(tok, prompt)
+// Prompt returns the tokens of the text of -prompt, at least one.
+func Prompt(tok text.Tokenizer, prompt string) ([]int, error) { return CheckPrompt(tok.Encode(prompt)) }
+
+// CheckPrompt returns the tokens of -prompt, or an error if there are none.
+func CheckPrompt(ids []int, err error) ([]int, error) {
 	if err == nil && len(ids) == 0 {
 		err = errors.New("empty; give at least one character, such as a newline")
 	}

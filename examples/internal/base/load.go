@@ -16,23 +16,21 @@ import (
 
 // Kind is a kind of models whose checkpoints programs load.
 type Kind struct {
-	fit     checkpoint.Fit
-	example string // the program that trains such a model; empty if models come from elsewhere
+	Open    func(path string, fits ...checkpoint.Fit) (*checkpoint.Checkpoint, error) // such as checkpoint.Load
+	Fit     checkpoint.Fit
+	Example string // the program that trains such a model; empty if models come from elsewhere
 }
 
 // Decoder returns the kind that examples/tinyshakespeare trains.
-func Decoder() Kind { return Kind{gpt.Fits(), "./examples/tinyshakespeare"} }
-
-// Folder returns the kind that examples/gpt2 works with.
-func Folder() Kind { return Kind{fit: gpt.Fits()} }
+func Decoder() Kind { return Kind{checkpoint.Load, gpt.Fits(), "./examples/tinyshakespeare"} }
 
 // Translator returns the kind that examples/translate trains.
-func Translator() Kind { return Kind{seq2seq.Fits(), "./examples/translate"} }
+func Translator() Kind { return Kind{checkpoint.Load, seq2seq.Fits(), "./examples/translate"} }
 
 // Load returns the newest checkpoint in dir and lists skipped ones on stderr. If there is none, the error is
 // checkpoint.ErrNone with advice.
 func (k Kind) Load(dir string, stderr io.Writer) (*checkpoint.Checkpoint, error) {
-	cp, err := checkpoint.Load(dir, k.fit)
+	cp, err := k.Open(dir, k.Fit)
 	return report(cp, k.Advise(dir, err), stderr)
 }
 
@@ -43,8 +41,8 @@ func (k Kind) Advise(dir string, err error) error {
 		return err
 	}
 	said := "; want a folder in Hugging Face's form, a GGUF file, or the directory of a run"
-	if k.example != "" {
-		said = fmt.Sprintf("; go run %s -out_dir %s trains a model first", k.example, dir)
+	if k.Example != "" {
+		said = fmt.Sprintf("; go run %s -out_dir %s trains a model first", k.Example, dir)
 	}
 	if _, missing := os.Stat(dir); errors.Is(missing, fs.ErrNotExist) {
 		said = ": there is no such file or directory" + said
@@ -91,7 +89,7 @@ func (k Kind) Resume(path string, stderr io.Writer) (*checkpoint.Dir, *checkpoin
 	if err != nil {
 		return nil, nil, err
 	}
-	cp, err := dir.Load(k.fit)
+	cp, err := dir.Load(k.Fit)
 	if cp, err = report(cp, err, stderr); err != nil {
 		dir.Close()
 		return nil, nil, err

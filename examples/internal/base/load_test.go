@@ -48,7 +48,7 @@ func TestResumeReadsUnderTheLock(t *testing.T) {
 		}
 		return nil
 	}
-	dir, cp, err := Kind{fit: under}.Resume(path, &said)
+	dir, cp, err := Kind{Fit: under}.Resume(path, &said)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestResumeComparesBuilds(t *testing.T) {
 			t.Fatal(err)
 		}
 		var said bytes.Buffer
-		dir, cp, err := Kind{fit: func(*checkpoint.Checkpoint) error { return nil }}.Resume(path, &said)
+		dir, cp, err := Kind{Fit: func(*checkpoint.Checkpoint) error { return nil }}.Resume(path, &said)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,12 +105,12 @@ func TestResumeAndBeginRefuse(t *testing.T) {
 	nowhere := filepath.Join(empty, "nowhere")
 	for want, load := range map[string]func() error{
 		": no checkpoint; want a folder in Hugging Face's form, a GGUF file, or the directory of a run": func() error {
-			_, err := Folder().Load(empty, io.Discard)
+			_, err := Kind{Open: checkpoint.Load}.Load(empty, io.Discard)
 			return err
 		},
 		": no checkpoint: there is no such file or directory; want a folder in Hugging Face's form, a GGUF file, or " +
 			"the directory of a run": func() error {
-			_, err := Folder().Load(nowhere, io.Discard)
+			_, err := Kind{Open: checkpoint.Load}.Load(nowhere, io.Discard)
 			return err
 		},
 		": no checkpoint: there is no such file or directory; go run ./examples/tinyshakespeare -out_dir " + nowhere +

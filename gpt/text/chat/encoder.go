@@ -1,20 +1,15 @@
-package text
+package chat
 
 import (
 	"regexp"
 	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
-// special is a Tokenizer with tokens that stand for themselves in the text of a template, such as that of bpe.
-type special interface {
-	Special(content string) (id int, ok bool)
-	NextSpecial(text string) (at, end, id int)
-	EncodeAfter(text string) ([]int, error)
-}
-
-// writer turns the text of a template and the text of users into tokens.
-type writer struct {
-	tok    Tokenizer
+// encoder turns the text of a template and the text of users into tokens.
+type encoder struct {
+	tok    text.Tokenizer
 	ids    []int
 	answer []bool // for each id
 	learns bool   // the text being written is an answer
@@ -28,11 +23,11 @@ type writer struct {
 var markup = regexp.MustCompile(`^<[^<>\s]+>`)
 
 // text appends text of a user: a special token in it is ordinary text.
-func (w *writer) text(s string) { w.wrote += s }
+func (w *encoder) text(s string) { w.wrote += s }
 
 // mark appends text of a template: a special token in it stands for itself.
-func (w *writer) mark(s string) {
-	if specials, ok := w.tok.(special); ok {
+func (w *encoder) mark(s string) {
+	if specials, ok := w.tok.(text.Specials); ok {
 		for at, end, id := specials.NextSpecial(s); id >= 0; at, end, id = specials.NextSpecial(s) {
 			w.text(s[:at])
 			w.encode()
@@ -44,14 +39,14 @@ func (w *writer) mark(s string) {
 }
 
 // turn sets whether the text that follows is an answer.
-func (w *writer) turn(learns bool) {
+func (w *encoder) turn(learns bool) {
 	if w.learns != learns {
 		w.encode()
 		w.learns = learns
 	}
 }
 
-func (w *writer) done() ([]int, []bool, error) {
+func (w *encoder) done() ([]int, []bool, error) {
 	w.encode()
 	return w.ids, w.answer, w.err
 }
@@ -59,12 +54,12 @@ func (w *writer) done() ([]int, []bool, error) {
 // encode encodes the text that was written. It encodes that text together with the text before it and keeps the tokens
 // of the new part. If one of these tokens would cross the border, it encodes the new text alone, because a model
 // continues after the tokens of a prompt.
-func (w *writer) encode() {
+func (w *encoder) encode() {
 	if w.wrote == "" || w.err != nil {
 		return
 	}
 	encode := w.tok.Encode
-	if specials, ok := w.tok.(special); ok && w.after {
+	if specials, ok := w.tok.(text.Specials); ok && w.after {
 		encode = specials.EncodeAfter
 	}
 	var first, ids []int
@@ -80,7 +75,7 @@ func (w *writer) encode() {
 	w.before, w.wrote = w.wrote, ""
 }
 
-func (w *writer) append(ids ...int) {
+func (w *encoder) append(ids ...int) {
 	for _, id := range ids {
 		w.ids, w.answer = append(w.ids, id), append(w.answer, w.learns)
 	}

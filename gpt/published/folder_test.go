@@ -1,4 +1,4 @@
-package gpt
+package published_test
 
 import (
 	"bytes"
@@ -12,7 +12,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/gpttest"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
@@ -24,31 +27,31 @@ import (
 )
 
 // publishedGPT2 returns a small GPT-2 of random weights, its tokenizer, and the files of its folder.
-func publishedGPT2(t testing.TB) (*Model, *bpe.Tokenizer, map[string][]byte) {
+func publishedGPT2(t testing.TB) (*gpt.Model, *bpe.Tokenizer, map[string][]byte) {
 	t.Helper()
-	tok, err := bpe.Train(verses, 270)
+	tok, err := bpe.Train(gpttest.Verses, 270)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := tiny()
+	c := gpttest.Tiny()
 	c.QKSize, c.VSize, c.VocabSize, c.Bias, c.Head, c.Activation = 0, 0, 271, true, "tied", "gelu_tanh"
-	m, err := New(emptyGraph(), c, 1)
+	m, err := gpt.New(gpttest.Graph(), c, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.Graph.SetTraining(false)
-	scramble(m.Params(), 8)
+	gpttest.Scramble(m.Params(), 8)
 	data, err := json.Marshal(tok)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m, tok, map[string][]byte{
-		configFile: []byte(`{"activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"], "attn_pdrop": 0.1,
+		"config.json": []byte(`{"activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"], "attn_pdrop": 0.1,
 			"bos_token_id": 50256, "embd_pdrop": 0.1, "eos_token_id": 50256, "layer_norm_epsilon": 1e-05, "model_type": "gpt2",
 			"n_ctx": 8, "n_embd": 16, "n_head": 2, "n_layer": 2, "n_positions": 8, "resid_pdrop": 0.1, "summary_activation": null,
 			"task_specific_params": {"text-generation": {"do_sample": true, "max_length": 50}}, "vocab_size": 271}`),
-		tokenizerFile:     data,
-		train.WeightsFile: written(t, func(w *bytes.Buffer) error { return m.WriteWeights(w) }),
+		"tokenizer.json":  data,
+		train.WeightsFile: gpttest.Written(t, func(w *bytes.Buffer) error { return m.WriteWeights(w) }),
 	}
 }
 
@@ -84,7 +87,7 @@ func sharded(t testing.TB, files map[string][]byte) map[string][]byte {
 		}
 	}
 	for name, part := range parts {
-		out[name] = written(
+		out[name] = gpttest.Written(
 			t, func(w *bytes.Buffer) error { return safetensors.Write(w, part, map[string]string{"format": "pt"}) },
 		)
 	}
@@ -98,7 +101,7 @@ func sharded(t testing.TB, files map[string][]byte) map[string][]byte {
 }
 
 // thought returns the logits of a model for the first tokens of its vocabulary.
-func thought(t testing.TB, m *Model) []float64 {
+func thought(t testing.TB, m *gpt.Model) []float64 {
 	t.Helper()
 	for i := range m.Tokens.Ints() {
 		m.Tokens.Ints()[i] = i * 7 % m.Config.VocabSize
@@ -133,9 +136,9 @@ func TestOpenFolder(t *testing.T) {
 		prefixed, safetensors.Tensor{Name: published.HeadWeight, Shape: []int{271, 16}, F32: prefixed[wte].F32},
 	)
 	old := map[string][]byte{
-		configFile: files[configFile], tokenizerFile: files[tokenizerFile], train.WeightsFile: encoded(t, prefixed),
+		"config.json": files["config.json"], "tokenizer.json": files["tokenizer.json"], train.WeightsFile: encoded(t, prefixed),
 	}
-	wide := map[string][]byte{configFile: files[configFile], tokenizerFile: files[tokenizerFile]}
+	wide := map[string][]byte{"config.json": files["config.json"], "tokenizer.json": files["tokenizer.json"]}
 	doubles := decoded(t, m)
 	for i, f := range doubles {
 		doubles[i].F32, doubles[i].F64 = nil, graph.Tensor{F32: f.F32}.Floats()
@@ -152,7 +155,7 @@ func TestOpenFolder(t *testing.T) {
 		"prefix, masks, a copied head": folder(t, old),
 		"old and sharded":              folder(t, sharded(t, old)), "links": linked, "float64": folder(t, wide),
 	} {
-		got, gotTok, err := Open(dir)
+		got, gotTok, err := published.Open(dir)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -161,8 +164,8 @@ func TestOpenFolder(t *testing.T) {
 		if !slices.Equal(thought(t, got), thought(t, m)) {
 			t.Errorf("%s: the logits are others", name)
 		}
-		ids, err := gotTok.Encode(verses)
-		want, _ := tok.Encode(verses)
+		ids, err := gotTok.Encode(gpttest.Verses)
+		want, _ := tok.Encode(gpttest.Verses)
 		if err != nil || !slices.Equal(ids, want) {
 			t.Errorf("%s: the tokens are others: %v", name, err)
 		}
@@ -173,25 +176,25 @@ func TestOpenFolder(t *testing.T) {
 func TestOpenCropped(t *testing.T) {
 	m, _, files := publishedGPT2(t)
 	whole := thought(t, m)
-	trainer := newTrainer(t, tiny())
+	trainer := gpttest.Trainer(t, gpttest.Tiny())
 	ours := t.TempDir()
 	if err := trainer.Save(ours); err != nil {
 		t.Fatal(err)
 	}
-	short, _, err := OpenCropped(folder(t, files), 5)
+	short, _, err := published.OpenCropped(folder(t, files), 5)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := thought(t, short)
-	if d := relative(got, whole[:5*271], 0); !(d <= 1e-6) || short.Config.BlockSize != 5 {
+	if d := gpttest.Relative(got, whole[:5*271], 0); !(d <= 1e-6) || short.Config.BlockSize != 5 {
 		t.Errorf("block_size %d, the logits are %v off", short.Config.BlockSize, d)
 	}
-	if short, _, err = OpenCropped(ours, 3); err != nil || short.Config.BlockSize != 3 {
+	if short, _, err = published.OpenCropped(ours, 3); err != nil || short.Config.BlockSize != 3 {
 		t.Errorf("a checkpoint of ours: %v", err)
 	}
 	for _, size := range []int{0, 9} {
-		_, _, err = OpenCropped(folder(t, files), size)
-		mustContain(t, err, "block_size: got ", "want 1 to 8, the number")
+		_, _, err = published.OpenCropped(folder(t, files), size)
+		gpttest.MustContain(t, err, "block_size: got ", "want 1 to 8, the number")
 	}
 }
 
@@ -199,18 +202,18 @@ func TestOpenCropped(t *testing.T) {
 func TestFineTuneFolder(t *testing.T) {
 	m, tok, files := publishedGPT2(t)
 	for _, size := range []int{0, 5} {
-		var c Config
-		c.Training, c.Run, c.LoraR = tiny().Training, tiny().Run, 2
+		var c gpt.Config
+		c.Training, c.Run, c.LoraR = gpttest.Tiny().Training, gpttest.Tiny().Run, 2
 		c.BlockSize = size
-		data, err := text.NewCorpus(verses, tok, 8)
+		data, err := text.NewCorpus(gpttest.Verses, tok, 8)
 		if err != nil {
 			t.Fatal(err)
 		}
-		cp, err := checkpoint.Load(folder(t, sharded(t, files)), Fits())
+		cp, err := published.Load(folder(t, sharded(t, files)), published.Fits())
 		if err != nil {
 			t.Fatal(err)
 		}
-		tuned, err := FineTune(c, data, tok, cp)
+		tuned, err := gpt.FineTune(c, data, tok, sourceOf(t, cp))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,32 +225,39 @@ func TestFineTuneFolder(t *testing.T) {
 		if !slices.Equal(x.F32, y.F32) {
 			t.Error("wte.weight is another")
 		}
-		steps(t, tuned, 2)
-		if _, _, err := Open(savedAt(t, tuned)); err != nil {
+		gpttest.Steps(t, tuned, 2)
+		if _, _, err := published.Open(savedAt(t, tuned)); err != nil {
 			t.Error(err)
 		}
 	}
-	other, err := bpe.Train(verses+"zzzzz", 271)
+	other, err := bpe.Train(gpttest.Verses+"zzzzz", 271)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cp, err := checkpoint.Load(folder(t, files))
+	cp, err := published.Load(folder(t, files))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer cp.Close()
-	mustContain(t, checkTokenizer(cp, other), "another vocabulary")
+	data, err := text.NewCorpus(gpttest.Verses, other, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c gpt.Config
+	c.Training, c.Run = gpttest.Tiny().Training, gpttest.Tiny().Run
+	_, err = gpt.FineTune(c, data, other, sourceOf(t, cp))
+	gpttest.MustContain(t, err, "another vocabulary")
 }
 
-func savedAt(t testing.TB, trainer *Trainer) string {
+func savedAt(t testing.TB, trainer *gpt.Trainer) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := trainer.Save(dir); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := filepath.Glob(filepath.Join(dir, "*", tokenizerFile)); err != nil || len(list) != 1 ||
+	if list, err := filepath.Glob(filepath.Join(dir, "*", "tokenizer.json")); err != nil || len(list) != 1 ||
 		strings.Contains(list[0], "*") {
-		t.Errorf("byte pairs are not in %s: %v", tokenizerFile, list)
+		t.Errorf("byte pairs are not in %s: %v", "tokenizer.json", list)
 	}
 	return dir
 }
@@ -259,12 +269,12 @@ func TestFolderRefuses(t *testing.T) {
 		return encoded(t, change(decoded(t, m)))
 	}
 	config := func(old, new string) []byte {
-		if !bytes.Contains(good[configFile], []byte(old)) {
+		if !bytes.Contains(good["config.json"], []byte(old)) {
 			t.Fatalf("no %s", old)
 		}
-		return bytes.Replace(good[configFile], []byte(old), []byte(new), 1)
+		return bytes.Replace(good["config.json"], []byte(old), []byte(new), 1)
 	}
-	larger, err := bpe.Train(strings.Repeat(verses+"zyxwvutsrq", 3), 300)
+	larger, err := bpe.Train(strings.Repeat(gpttest.Verses+"zyxwvutsrq", 3), 300)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,58 +283,58 @@ func TestFolderRefuses(t *testing.T) {
 		change map[string][]byte // nil is no such file
 		words  []string
 	}{
-		{map[string][]byte{configFile: nil}, []string{"config.json is missing"}},
+		{map[string][]byte{"config.json": nil}, []string{"config.json is missing"}},
 		{
 			map[string][]byte{train.WeightsFile: nil, "other.safetensors": good[train.WeightsFile]},
 			[]string{"model.safetensors: file does not exist"},
 		},
-		{map[string][]byte{tokenizerFile: nil}, []string{"no tokenizer: tokenizer.json"}},
-		{map[string][]byte{tokenizerFile: nil, "vocab.json": []byte(`{"a": 0}`)}, []string{"merges.txt"}},
+		{map[string][]byte{"tokenizer.json": nil}, []string{"no tokenizer: tokenizer.json"}},
+		{map[string][]byte{"tokenizer.json": nil, "vocab.json": []byte(`{"a": 0}`)}, []string{"merges.txt"}},
 		{
-			map[string][]byte{tokenizerFile: []byte(`{"model": {"type": "Unigram"}}`)},
+			map[string][]byte{"tokenizer.json": []byte(`{"model": {"type": "Unigram"}}`)},
 			[]string{"tokenizer.json", "type: got"},
 		},
 		{
-			map[string][]byte{tokenizerFile: []byte(`{"model": {"type": "BPE", "vocab": {"a": 0}}}`)},
+			map[string][]byte{"tokenizer.json": []byte(`{"model": {"type": "BPE", "vocab": {"a": 0}}}`)},
 			[]string{"tokenizer.json: pre_tokenizer: got none"},
 		},
-		{map[string][]byte{tokenizerFile: []byte(`{"model": {"type": "BPE"}, "added_tokens": 7}`)},
+		{map[string][]byte{"tokenizer.json": []byte(`{"model": {"type": "BPE"}, "added_tokens": 7}`)},
 			[]string{"tokenizer.json: line 1, column 44: added_tokens: got a number, want a list of objects"}},
 		{map[string][]byte{
-			tokenizerFile: written(t, func(w *bytes.Buffer) error { return tokenizerFileOf(larger).Write(w) }),
+			"tokenizer.json": gpttest.Written(t, func(w *bytes.Buffer) error { return gpt.TokenizerFile(larger).Write(w) }),
 		},
 			[]string{"config.json", "vocab_size: got 271 in", "want at least the tokenizer's 300"}},
-		{map[string][]byte{configFile: []byte("{")}, []string{"config.json: "}},
+		{map[string][]byte{"config.json": []byte("{")}, []string{"config.json: "}},
 		{
-			map[string][]byte{configFile: config(`"gpt2"`, `"bert"`)},
+			map[string][]byte{"config.json": config(`"gpt2"`, `"bert"`)},
 			[]string{"config.json: model_type: got bert, want one of gpt2, llama, qwen2"},
 		},
 		{
-			map[string][]byte{configFile: config(`"gelu_new"`, `"mish"`)},
+			map[string][]byte{"config.json": config(`"gelu_new"`, `"mish"`)},
 			[]string{"config.json: activation_function: got mish, want"},
 		},
 		{
-			map[string][]byte{configFile: config(`"n_layer": 2`, `"n_layer": 3`)},
+			map[string][]byte{"config.json": config(`"n_layer": 2`, `"n_layer": 3`)},
 			[]string{"weights: h.2.ln_1.weight is missing"},
 		},
 		{
-			map[string][]byte{configFile: config(`"n_layer": 2`, `"n_layer": 1`)},
+			map[string][]byte{"config.json": config(`"n_layer": 2`, `"n_layer": 1`)},
 			[]string{"weights: the file has h.1.", "the model does not"},
 		},
 		{
-			map[string][]byte{configFile: config(`"n_layer": 2`, `"n_layer": 100000`)},
+			map[string][]byte{"config.json": config(`"n_layer": 2`, `"n_layer": 100000`)},
 			[]string{"config.json: n_layer: got 100000 blocks, the weights have 28 tensors"},
 		},
 		{
-			map[string][]byte{configFile: config(`"vocab_size": 271`, `"vocab_size": 270`)},
+			map[string][]byte{"config.json": config(`"vocab_size": 271`, `"vocab_size": 270`)},
 			[]string{"wte.weight has shape [271 16] in the file, [270 16] in the model"},
 		},
 		// 3.2 GB
 		{
-			map[string][]byte{configFile: config(`"vocab_size": 271`, `"vocab_size": 50000000`)},
+			map[string][]byte{"config.json": config(`"vocab_size": 271`, `"vocab_size": 50000000`)},
 			[]string{"[50000000 16] in the model"},
 		},
-		{map[string][]byte{configFile: config(`"n_embd": 16`, `"n_embd": 100000000`)}, []string{"memory: got about"}},
+		{map[string][]byte{"config.json": config(`"n_embd": 16`, `"n_embd": 100000000`)}, []string{"memory: got about"}},
 		{map[string][]byte{
 			train.WeightsFile: weights(func(l []safetensors.Tensor) []safetensors.Tensor {
 				l[5].F32[3] = float32(math.NaN())
@@ -360,9 +370,9 @@ func TestFolderRefuses(t *testing.T) {
 		dir := folder(t, files)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, _, err := Open(dir)
+		_, _, err := published.Open(dir)
 		runtime.ReadMemStats(&after)
-		mustContain(t, err, tc.words...)
+		gpttest.MustContain(t, err, tc.words...)
 		fuzzed.Plain(t, tc.words[0], err)
 		if got := after.TotalAlloc - before.TotalAlloc; got > 16<<20 {
 			t.Errorf("%v: %d bytes allocated", tc.words, got)
@@ -372,24 +382,24 @@ func TestFolderRefuses(t *testing.T) {
 		}
 	}
 	empty := t.TempDir()
-	if _, _, err := Open(empty); !errors.Is(err, checkpoint.ErrNone) {
+	if _, _, err := published.Open(empty); !errors.Is(err, checkpoint.ErrNone) {
 		t.Errorf("an empty directory: got %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(empty, configFile), []byte("{}"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(empty, "config.json"), []byte("{}"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Open(empty); !errors.Is(err, checkpoint.ErrNone) ||
+	if _, _, err := published.Open(empty); !errors.Is(err, checkpoint.ErrNone) ||
 		!strings.Contains(err.Error(), "config.json without weights, .safetensors") {
 		t.Errorf("a configuration alone, as of a run that has saved nothing: got %v", err)
 	}
-	if err := os.Remove(filepath.Join(empty, configFile)); err != nil {
+	if err := os.Remove(filepath.Join(empty, "config.json")); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(empty, "model.safetensors"), []byte("x"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = Open(empty)
-	mustContain(t, err, "config.json is missing")
+	_, _, err = published.Open(empty)
+	gpttest.MustContain(t, err, "config.json is missing")
 }
 
 // A truncated file is refused, wherever it is cut, in both forms of the weights.
@@ -407,7 +417,7 @@ func TestFolderCut(t *testing.T) {
 				if err := os.Truncate(filepath.Join(dir, name), int64(n)); err != nil {
 					t.Fatal(err)
 				}
-				_, _, err := Open(dir)
+				_, _, err := published.Open(dir)
 				if err == nil {
 					t.Fatalf("%s of %d bytes, not %d: opened", name, n, len(data))
 				}
@@ -415,4 +425,72 @@ func TestFolderCut(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A file of a folder that claims an excessive size is refused before memory is allocated for it.
+func TestClaimedSizes(t *testing.T) {
+	const tera = 1 << 40
+	_, _, files := publishedGPT2(t)
+	long := func(name string) func(dir string) error {
+		return func(string) error {
+			dir := folder(t, files)
+			if err := os.Truncate(filepath.Join(dir, name), tera); err != nil {
+				t.Skip("this file system has no files with holes:", err)
+			}
+			_, _, err := published.Open(dir)
+			return err
+		}
+	}
+	for want, open := range map[string]func(dir string) error{
+		"config.json: got 1099511627776 bytes, want at most":    long("config.json"),
+		"tokenizer.json: got 1099511627776 bytes, want at most": long("tokenizer.json"),
+		"the tensors have": long(train.WeightsFile),
+	} {
+		dir := t.TempDir()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := open(dir)
+		runtime.ReadMemStats(&after)
+		gpttest.MustContain(t, err, want)
+		if got := after.TotalAlloc - before.TotalAlloc; got > 32<<20 { // pools may have dropped what they held
+			t.Errorf("%s: %d bytes allocated", want, got)
+		}
+	}
+}
+
+// The number of heads that share keys and values comes from the part, whatever its name.
+func TestGroupsOfOwnAttention(t *testing.T) {
+	gqa := parts.Find(parts.Attentions(), "gqa")
+	gqa.Name = "own"
+	c := gpttest.Tiny()
+	c.NHead, c.NEmbd, c.Attention, c.Parts.Attentions = 4, 16, "own", []parts.Attention{
+		gqa, {Name: "gqa_not", New: parts.Find(parts.Attentions(), "causal").New},
+	}
+	c.Options.Set("n_kv_head", 2)
+	if got := published.LayoutOf(c).Heads.Groups; got != 2 {
+		t.Errorf("got %d groups, want 2", got)
+	}
+	if c.Attention = "gqa_not"; published.LayoutOf(c).Heads.Groups != 4 {
+		t.Errorf("got %d groups, want those of the 4 heads", published.LayoutOf(c).Heads.Groups)
+	}
+}
+
+// Initializations belong to every family, and predictions of further tokens and another parametrization to none.
+func TestModelType(t *testing.T) {
+	for _, x := range parts.Initializations() {
+		c := gpt.Shakespeare()
+		c.VocabSize, c.Head = 65, "tied"
+		c.With.Set("initialization", string(x.Name))
+		if family, err := published.ModelType(c); err != nil || family != "gpt2" {
+			t.Errorf("%q: got family %q and %v", x.Name, family, err)
+		}
+	}
+	c := gpt.GPT2()
+	c.FutureTokens = 3
+	_, err := published.ModelType(c)
+	gpttest.MustContain(t, err, "the nearest is gpt2", "n_future_tokens: got 3, want 1")
+	c = gpttest.Tiny()
+	c.VocabSize, c.Head, c.Parametrization, c.BaseWidth, c.QKSize, c.VSize = 41, "tied", "mup", 8, 0, 0
+	_, err = published.ModelType(c)
+	gpttest.MustContain(t, err, "parametrization: got mup, want standard")
 }

@@ -1,6 +1,9 @@
-package base
+// Package folder contains what the examples on published models share: their folders and files, small ones with random
+// weights, and how they write conversations.
+package folder
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"io"
@@ -8,14 +11,23 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
+
+// Kind returns the kind of models that are folders in Hugging Face's form, GGUF files or directories of runs. example is
+// the program that trains such a model, empty if there is none.
+func Kind(example string) base.Kind {
+	return base.Kind{Open: published.Load, Fit: published.Fits(), Example: example}
+}
 
 // ModelFlags adds -model and -adapter to the flags of a program.
 func ModelFlags(fs *flag.FlagSet, model, adapter *string) {
@@ -54,7 +66,7 @@ func Random(name string, c gpt.Config, outDir string, stderr io.Writer, special 
 	fmt.Fprintf(stderr, "no -model: creating a small one with random weights, %s\n", dir)
 	// Another process may make the same folder, and either may disturb the other once.
 	for range 3 {
-		if err = m.Export(dir, tok, safetensors.F32); err == nil || made() {
+		if err = published.Export(context.Background(), dir, m, tok, safetensors.F32, chat.Template{}); err == nil || made() {
 			return dir, nil
 		}
 		time.Sleep(100 * time.Millisecond)
@@ -65,7 +77,7 @@ func Random(name string, c gpt.Config, outDir string, stderr io.Writer, special 
 // Ends returns the tokens with which, according to its files, a model ends a text, and those with which published
 // models end a turn.
 func Ends(cp *checkpoint.Checkpoint, tok text.Tokenizer) (ids []int, err error) {
-	ids, err = gpt.LoadEnds(cp)
+	ids, err = published.LoadEnds(cp)
 	if named, ok := tok.(interface{ Special(string) (int, bool) }); ok {
 		for _, name := range []string{
 			"<|endoftext|>", "</s>", "<|im_end|>", "<|end_of_text|>", "<|eot_id|>", "<|end|>", "<end_of_turn>",

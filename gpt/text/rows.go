@@ -65,34 +65,13 @@ func (r *rows) put(tokens, targets []int) (learnt int) {
 	return learnt
 }
 
-// add appends a row: the first size tokens of an example as inputs, and the targets that follow them.
-func (r *rows) add(ids []int, answer []bool) error {
-	targets := make([]int, min(len(ids), r.size))
-	for i := range targets {
-		if targets[i] = Ignore; i+1 < len(ids) && answer[i+1] {
-			targets[i] = ids[i+1]
-		}
-	}
-	if r.put(ids[:len(targets)], targets) == 0 {
-		return errors.Errorf("got %d tokens without an answer's among the first block_size %d, want some to learn",
-			len(ids), r.size)
-	}
-	return nil
-}
-
-// cut returns the first n rows and the others.
-func (r *rows) cut(n int) (first, rest *rows) {
-	n *= r.size
-	return &rows{r.size, r.tokens[:n], r.targets[:n]}, &rows{r.size, r.tokens[n:], r.targets[n:]}
-}
-
 // Len returns the number of tokens plus one, for the token after the last row.
 func (r *rows) Len() int { return len(r.tokens) + 1 }
 
 // Read implements Split. The token after the last row is 0.
 func (r *rows) Read(ids []int, at int) error {
 	if at < 0 || at > r.Len()-len(ids) {
-		return errors.Errorf("answers: got %d tokens from position %d on, want them within 0 … %d",
+		return errors.Errorf("rows: got %d tokens from position %d on, want them within 0 … %d",
 			len(ids), at, r.Len())
 	}
 	for i := range ids {

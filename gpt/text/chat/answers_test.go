@@ -1,8 +1,6 @@
-package text
+package chat
 
 import (
-	"iter"
-	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -10,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 )
 
@@ -24,17 +23,40 @@ func chatty(t testing.TB) *bpe.Tokenizer {
 	return tok
 }
 
-func written(t testing.TB, name, text string) string {
+// characters returns the tokenizer of the characters of s.
+func characters(t testing.TB, s string) *text.Characters {
+	t.Helper()
+	tok, err := text.NewCharacters(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tok
+}
+
+// wantError fails unless err is not nil and contains each of words.
+func wantError(t testing.TB, err error, words ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("got no error, want one with %q", words)
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("got error %q, want it to say %q", err, w)
+		}
+	}
+}
+
+func written(t testing.TB, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return path
 }
 
 // spell returns the text of tokens, with each answer's target in brackets.
-func spell(t testing.TB, tok Tokenizer, ids, targets []int) string {
+func spell(t testing.TB, tok text.Tokenizer, ids, targets []int) string {
 	t.Helper()
 	var s strings.Builder
 	for i, id := range ids {
@@ -42,7 +64,7 @@ func spell(t testing.TB, tok Tokenizer, ids, targets []int) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.WriteString(token); targets[i] != Ignore {
+		if s.WriteString(token); targets[i] != text.Ignore {
 			next, _ := tok.Decode(targets[i : i+1])
 			s.WriteString("[" + next + "]")
 		}
@@ -66,7 +88,7 @@ func TestLoadAnswers(t *testing.T) {
 		t.Errorf("got %d and %d tokens, want 2 and 1 rows of 20, plus 1", a, b)
 	}
 	x, y := make([]int, 40), make([]int, 40)
-	for rows, err := range Blocks(c.Train(), x, y, 20) {
+	for rows, err := range text.Blocks(c.Train(), x, y, 20) {
 		if err != nil || rows != 2 {
 			t.Fatal(rows, err)
 		}
@@ -78,14 +100,14 @@ func TestLoadAnswers(t *testing.T) {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	}
-	for rows, err := range Blocks(c.Val(), x[:20], y[:20], 20) {
+	for rows, err := range text.Blocks(c.Val(), x[:20], y[:20], 20) {
 		if got := spell(t, tok, x[:2], y[:2]); err != nil || rows != 1 || got != "q[<|endoftext|>]<|endoftext|>" {
 			t.Errorf("got %s (%v)", got, err)
 		}
 	}
 	rng, seen := rand.New(rand.NewPCG(1, 2)), map[int]int{}
 	for range 100 {
-		if err := Sample(c.Train(), rng, x, y, 20); err != nil {
+		if err := text.Sample(c.Train(), rng, x, y, 20); err != nil {
 			t.Fatal(err)
 		}
 		for row := 0; row < 40; row += 20 {
@@ -99,12 +121,12 @@ func TestLoadAnswers(t *testing.T) {
 	if len(seen) != 2 || min(seen[first[0]], seen[first[1]]) < 70 {
 		t.Errorf("the rows begin with %v, want a and e, each about 100 times", seen)
 	}
-	wantError(t, Sample(c.Train(), rng, x, y, 10), "block_size: got 10, want the 20 of the examples")
-	if n := testing.AllocsPerRun(10, func() { Sample(c.Train(), rng, x, y, 20) }); n != 0 {
+	wantError(t, text.Sample(c.Train(), rng, x, y, 10), "block_size: got 10, want the 20 of the examples")
+	if n := testing.AllocsPerRun(10, func() { text.Sample(c.Train(), rng, x, y, 20) }); n != 0 {
 		t.Errorf("a batch allocates %v times", n)
 	}
 	n := 0
-	for id, err := range All(c.Val()) {
+	for id, err := range text.All(c.Val()) {
 		if n++; err != nil || n == 1 && id != first[2] || n > 2 && id != 0 {
 			t.Errorf("token %d: %d (%v)", n, id, err)
 		}
@@ -119,14 +141,14 @@ func TestLoadAnswers(t *testing.T) {
 	if a, b := c.Train().Len(), c.Val().Len(); a != 18*3+1 || b != 2*3+1 {
 		t.Errorf("got %d and %d tokens, want 18 and 2 rows of 3, plus 1", a, b)
 	}
-	if err := Sample(c.Val(), rng, x[:3], y[:3], 3); err != nil || spell(t, tok, x[:3], y[:3]) != "<s>q[</s>]</s>" {
+	if err := text.Sample(c.Val(), rng, x[:3], y[:3], 3); err != nil || spell(t, tok, x[:3], y[:3]) != "<s>q[</s>]</s>" {
 		t.Errorf("got %s (%v)", spell(t, tok, x[:3], y[:3]), err)
 	}
 }
 
 func TestLoadAnswersRefuses(t *testing.T) {
 	good := `{"prompt": "a", "completion": "b"}` + "\n"
-	for text, words := range map[string][]string{
+	for content, words := range map[string][]string{
 		good:                     {"got 1 examples, want at least 2"},
 		good + "{}\n":            {"line 2: want prompt and completion, or messages"},
 		good + `{"prompt": "a"}`: {"line 2: want prompt and completion"},
@@ -146,71 +168,27 @@ func TestLoadAnswersRefuses(t *testing.T) {
 		`{"prompt": "a", "completion": "` + "\x00" + `"}`: {"NUL"},
 		"": {"is empty"},
 	} {
-		_, err := LoadAnswers(written(t, "bad.jsonl", text), Bytes{}, Template{}, 5)
+		_, err := LoadAnswers(written(t, "bad.jsonl", content), text.Bytes{}, Template{}, 5)
 		wantError(t, err, append(words, "bad.jsonl")...)
 	}
 	path := written(t, "good.jsonl", good+good)
-	if c, err := LoadAnswers(path, Bytes{}, Template{}, 1); err != nil || c.Train().Len() != 2 {
+	if c, err := LoadAnswers(path, text.Bytes{}, Template{}, 1); err != nil || c.Train().Len() != 2 {
 		t.Errorf("the smallest corpus: got %v (%v)", c, err)
 	}
 	_, err := LoadAnswers(path, nil, Template{}, 5)
 	wantError(t, err, "the tokenizer is nil")
-	_, err = LoadAnswers(path, Bytes{}, Template{}, 0)
+	_, err = LoadAnswers(path, text.Bytes{}, Template{}, 0)
 	wantError(t, err, "block_size: got 0")
-	_, err = LoadAnswers(path+"x", Bytes{}, Template{}, 5)
+	_, err = LoadAnswers(path+"x", text.Bytes{}, Template{}, 5)
 	wantError(t, err, "no such file")
-	_, err = LoadAnswers(path, mustCharacters(t, "a"), Template{}, 5)
+	_, err = LoadAnswers(path, characters(t, "a"), Template{}, 5)
 	wantError(t, err, "line 1", "b")
-}
-
-// Rows have their own targets, and short ones are padded. Other lengths and ids are refused with the row.
-func TestRows(t *testing.T) {
-	list := func(rows ...[]int) iter.Seq2[[]int, []int] { // tokens, targets, tokens, …
-		return func(yield func(_, _ []int) bool) {
-			for i := 0; i < len(rows) && yield(rows[i], rows[i+1]); i += 2 {
-			}
-		}
-	}
-	s, err := Rows(list([]int{3, 1, 4}, []int{Ignore, 5, 9}, []int{2, 6}, []int{8, Ignore}), 3)
-	if err != nil || s.Len() != 7 {
-		t.Fatalf("got %v (%v), want 7 tokens", s, err)
-	}
-	x, y := make([]int, 6), make([]int, 6)
-	for rows, err := range Blocks(s, x, y, 3) {
-		if err != nil || rows != 2 {
-			t.Errorf("got %d rows (%v), want 2", rows, err)
-		}
-	}
-	if diff := cmp.Diff([][]int{x, y}, [][]int{{3, 1, 4, 2, 6, 0}, {Ignore, 5, 9, 8, Ignore, Ignore}}); diff != "" {
-		t.Error(diff)
-	}
-	for name, rows := range map[string][][]int{
-		"rows: row 1: got 4 tokens and 4 targets, want the same number, 1 to block_size 3": {
-			{1}, {1}, {1, 2, 3, 4}, {1, 2, 3, 4},
-		},
-		"rows: row 0: got 0 tokens and 0 targets, want the same number, 1 to block_size 3":           {{}, {}},
-		"rows: row 0: got 2 tokens and 1 targets, want the same number, 1 to block_size 3":           {{1, 2}, {1}},
-		"rows: row 0: position 1: got token -1 and target 2, want 0 to 2147483647, or the target -1": {{1, -1}, {1, 2}},
-		"rows: row 0: position 0: got token 1 and target -2, want 0 to 2147483647, or the target -1": {{1}, {-2}},
-	} {
-		if _, err := Rows(list(rows...), 3); err == nil || err.Error() != name {
-			t.Errorf("got %v, want %s", err, name)
-		}
-	}
-	for _, s := range []int{0, -1, math.MaxInt} {
-		if _, err := Rows(list(), s); err == nil {
-			t.Errorf("block_size %d: got no error", s)
-		}
-	}
-	if _, err := Rows(nil, 3); err == nil {
-		t.Error("got rows of nil")
-	}
 }
 
 // A reader parses its template once.
 func TestReaderParsesOnce(t *testing.T) {
-	r := &reader{Template: Template{Chat: ChatML}, tok: Bytes{}}
-	var first *Chat
+	r := &reader{Template: Template{Chat: ChatML}, tok: text.Bytes{}}
+	var first *Writer
 	for range 2 {
 		if _, _, err := r.conversation([]Message{{"user", "Hi"}}); err != nil {
 			t.Fatal(err)

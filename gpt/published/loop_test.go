@@ -1,4 +1,4 @@
-package gpt
+package published_test
 
 import (
 	"bytes"
@@ -12,19 +12,24 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/gpttest"
+	"github.com/pedestrian-ml/pedestrian/gpt/peft"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 )
 
 // looped returns small networks of every family that GGUF files may hold, and of every preset. The embeddings of two in
 // three have more rows than the tokenizer has tokens, as in Qwen and Pythia.
-func looped(t *testing.T) (map[string]Config, *bpe.Tokenizer) {
+func looped(t *testing.T) (map[string]gpt.Config, *bpe.Tokenizer) {
 	t.Helper()
 	all, tok := inGGUF(t)
-	for _, p := range Presets() {
+	for _, p := range gpt.Presets() {
 		c := p.Config
 		if c.NEmbd == 0 {
 			continue
@@ -36,7 +41,7 @@ func looped(t *testing.T) (map[string]Config, *bpe.Tokenizer) {
 		all["preset "+p.Name] = c
 	}
 	for i, name := range slices.Sorted(maps.Keys(all)) {
-		c, like := all[name], tiny()
+		c, like := all[name], gpttest.Tiny()
 		c.BlockSize, c.VocabSize, c.Dropout = 32, tok.Size()+5*(i%3), 0
 		c.Options.Offer("window", 16)
 		c.Training, c.Run = like.Training, like.Run
@@ -50,13 +55,13 @@ func looped(t *testing.T) (map[string]Config, *bpe.Tokenizer) {
 }
 
 // fitting returns c with the flags that the error of an export names, if there is one.
-func fitting(t *testing.T, c Config, tok text.Tokenizer) Config {
+func fitting(t *testing.T, c gpt.Config, tok text.Tokenizer) gpt.Config {
 	t.Helper()
-	m, err := New(emptyGraph(), c, 1)
+	m, err := gpt.New(gpttest.Graph(), c, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = m.Export(filepath.Join(t.TempDir(), "model.gguf"), tok, "F32")
+	err = published.Export(t.Context(), filepath.Join(t.TempDir(), "model.gguf"), m, tok, "F32", chat.Template{})
 	if err == nil {
 		return c
 	}
@@ -72,7 +77,7 @@ func fitting(t *testing.T, c Config, tok text.Tokenizer) Config {
 		t.Fatalf("got %v, want an error with flags", err)
 	}
 	for i := 0; i < len(words); i += 2 {
-		f, ok := c.networkFields().Find(strings.TrimPrefix(words[i], "-"))
+		f, ok := c.NetworkFields().Find(strings.TrimPrefix(words[i], "-"))
 		if !ok {
 			t.Fatalf("%v: there is no flag %s", err, words[i])
 		}
@@ -84,9 +89,9 @@ func fitting(t *testing.T, c Config, tok text.Tokenizer) Config {
 }
 
 // continued returns the likeliest continuation of a prompt.
-func continued(t *testing.T, m *Model, tok text.Tokenizer, prompt string, n int) (ids []int) {
+func continued(t *testing.T, m *gpt.Model, tok text.Tokenizer, prompt string, n int) (ids []int) {
 	t.Helper()
-	d, err := NewDecoder(m, 1)
+	d, err := gpt.NewDecoder(m, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +113,7 @@ func continued(t *testing.T, m *Model, tok text.Tokenizer, prompt string, n int)
 // loaded returns the checkpoint at a path, which is closed at the end of the test.
 func loaded(t *testing.T, path string) *checkpoint.Checkpoint {
 	t.Helper()
-	cp, err := checkpoint.Load(path, Fits())
+	cp, err := published.Load(path, published.Fits())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +132,7 @@ func TestLoop(t *testing.T) {
 	}
 	const prompt, n = "And what I", 12
 	configs, tok := looped(t)
-	s := strings.Repeat(verses, 3)
+	s := strings.Repeat(gpttest.Verses, 3)
 	dtypes := []string{"F32", "F16", "BF16", "Q8_0", "Q4_0"}
 	want, files := map[string][]int{}, t.TempDir()
 	for i, name := range slices.Sorted(maps.Keys(configs)) {
@@ -143,17 +148,17 @@ func TestLoop(t *testing.T) {
 			whole := continued(t, m, tok, prompt, n)
 			for _, dtype := range types {
 				path := filepath.Join(files, fmt.Sprint(name, " ", dtype, ".gguf"))
-				if err := m.Export(path, tok, dtype); err != nil {
+				if err := published.Export(t.Context(), path, m, tok, dtype, chat.Template{}); err != nil {
 					t.Fatal(err)
 				}
-				stored, storedTok, err := Open(path)
+				stored, storedTok, err := published.Open(path)
 				if err != nil {
 					t.Fatal(err)
 				}
 				if storedTok.Size() != tok.Size() {
 					t.Errorf("%s: got %d tokens, want %d", dtype, storedTok.Size(), tok.Size())
 				}
-				if ends, err := LoadEnds(loaded(t, path)); err != nil || len(ends) > 0 {
+				if ends, err := published.LoadEnds(loaded(t, path)); err != nil || len(ends) > 0 {
 					t.Errorf("%s: got the ends %v, %v, want none", dtype, ends, err)
 				}
 				want[path] = continued(t, stored, storedTok, prompt, n)
@@ -186,59 +191,62 @@ func TestLoop(t *testing.T) {
 }
 
 // lived returns a model that was trained, resumed, exported, tuned, opened with its adapter, and merged.
-func lived(t *testing.T, c Config, tok text.Tokenizer, s string, most int) *Model {
+func lived(t *testing.T, c gpt.Config, tok text.Tokenizer, s string, most int) *gpt.Model {
 	t.Helper()
 	data, err := text.NewCorpus(s, tok, c.BlockSize)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.MaxIters, c.LRDecayIters, c.LearningRate, c.WarmupIters = most, most, 5e-3, 1
-	first, err := NewTrainer(c, data, tok)
+	first, err := gpt.NewTrainer(c, data, tok)
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps(t, first, most/2)
+	gpttest.Steps(t, first, most/2)
 	run := t.TempDir()
 	if err := first.Save(run); err != nil {
 		t.Fatal(err)
 	}
-	trainer, err := Resume(c, data, tok, loaded(t, run))
+	trainer, err := gpt.Resume(c, data, tok, loaded(t, run))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 10 { // some know the text later than others
-		if done := steps(t, trainer, most/2); most < 10 || done[len(done)-1].Loss < 0.5 {
+		if done := gpttest.Steps(t, trainer, most/2); most < 10 || done[len(done)-1].Loss < 0.5 {
 			break
 		}
 	}
-	folder := exported(t, trainer.Model, tok, safetensors.F32)
-	tuning := LoRATuning()
+	folder := gpttest.Exported(t, trainer.Model, tok, safetensors.F32)
+	tuning := gpt.LoRATuning()
 	tuning.LoraR, tuning.MaxIters, tuning.BatchSize, tuning.GradientAccumulationSteps = 4, most, 2, 1
-	begun, err := FineTune(tuning, data, tok, loaded(t, folder))
+	begun, err := gpt.FineTune(tuning, data, tok, sourceOf(t, loaded(t, folder)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps(t, begun, most/4)
+	gpttest.Steps(t, begun, most/4)
 	list, err := begun.TuningFiles(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cp := saved(t, begun.Done, list)
-	tuned, err := FineTune(tuning, data, tok, loaded(t, folder))
+	cp := gpttest.Saved(t, begun.Done, list)
+	tuned, err := gpt.FineTune(tuning, data, tok, sourceOf(t, loaded(t, folder)))
 	if err == nil {
 		err = tuned.Restore(cp)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps(t, tuned, most/2-most/4)
-	a := adapterFolder(t, tuned.Model)
-	base, _, err := Open(folder)
+	gpttest.Steps(t, tuned, most/2-most/4)
+	a := adapterOf(t, tuned.Model)
+	base, _, err := published.Open(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	with := adapted(t, base, a)
-	if err := with.Use(a); err != nil {
+	with, err := peft.Adapted(base, 1, a)
+	if err == nil {
+		err = with.Use(a)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	with.Merge()

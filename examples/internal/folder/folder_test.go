@@ -1,4 +1,4 @@
-package base
+package folder
 
 import (
 	"strings"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 )
 
 // together is the output of a program that waits until another one is as far.
@@ -34,7 +35,7 @@ func TestFirstStartsAtOnce(t *testing.T) {
 		ended.Go(func() {
 			dir, err := Random("small", c, "", together{&created})
 			if err == nil {
-				_, _, err = gpt.Open(dir)
+				_, _, err = published.Open(dir)
 			}
 			if err != nil {
 				t.Error(err)

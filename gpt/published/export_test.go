@@ -1,4 +1,4 @@
-package gpt
+package published_test
 
 import (
 	"bytes"
@@ -21,291 +21,42 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/gpttest"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/peft"
 	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/published/gguf"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// exportable returns small networks of every published family.
-func exportable() map[string]Config {
-	with := func(change func(c *Config)) Config {
-		c := tiny()
-		c.QKSize, c.VSize, c.VocabSize = 0, 0, 41
-		change(&c)
-		return c
-	}
-	llama := func(c *Config) {
-		c.Position, c.Norm, c.MLP, c.Activation = "rope", "rmsnorm", "swiglu", ""
-		c.Eps, c.Rope.Theta, c.NInner = 1e-6, 500, 24
-		c.NHead, c.NEmbd = 4, 24
-	}
-	gemma := func(c *Config) {
-		llama(c)
-		c.MLP, c.Block, c.Head = "geglu_tanh", "sandwich", "tied"
-		c.Attention, c.EmbeddingMultiplier = "gqa_window", math.Sqrt(24)
-		c.Options.Set("n_kv_head", 2)
-		c.Options.Set("window", 3)
-	}
-	return map[string]Config{
-		"gpt2": with(func(c *Config) { c.Bias = true }), "gpt2 without biases": with(func(c *Config) {}),
-		"gpt2, untied, narrow": with(func(c *Config) { c.Head, c.Activation, c.NInner = "linear", "gelu_tanh", 23 }),
-		"llama":                with(llama),
-		"llama, wide heads":    with(func(c *Config) { llama(c); c.QKSize, c.VSize, c.Head = 10, 10, "linear" }),
-		"llama, groups":        with(func(c *Config) { llama(c); c.Attention = "gqa"; c.Options.Set("n_kv_head", 2) }),
-		"llama, scaled": with(func(c *Config) {
-			llama(c)
-			c.Rope.Scaling, c.Rope.Factor, c.Rope.Original = "llama3", 3, 30
-		}),
-		"llama, yarn": with(func(c *Config) {
-			llama(c)
-			c.Rope.Scaling, c.Rope.Factor, c.Rope.Original, c.Rope.BetaFast, c.Rope.BetaSlow = "yarn", 4, 5, 3, 0.5
-			c.Rope.Unrounded, c.Rope.AttentionFactor = true, 1.25
-		}),
-		"llama, with biases": with(func(c *Config) {
-			llama(c)
-			c.Sublayers.AttentionBias, c.Sublayers.MLPBias, c.Attention = true, true, "gqa"
-			c.Options.Set("n_kv_head", 2)
-		}),
-		"llama, with biases of the MLP": with(func(c *Config) { llama(c); c.Sublayers.MLPBias = true }),
-		"arcee, biases": with(func(c *Config) {
-			llama(c)
-			c.MLP, c.Activation, c.Attention, c.Bias, c.Head = "", "relu2", "gqa", true, "tied"
-		}),
-		"qwen3_moe, biases": with(func(c *Config) {
-			llama(c)
-			c.Attention, c.MLP, c.Experts.NumExperts = "gqa", "moe", 4
-			c.Experts.NumExpertsPerTok, c.Sublayers.AttentionBias = 2, true
-			c.With.Set("qk_norm", "head")
-		}),
-		"cohere, biases": with(func(c *Config) {
-			llama(c)
-			c.Norm, c.Attention, c.Block = "layernorm", "gqa", "parallel"
-			c.LogitsScaling, c.Sublayers.AttentionBias, c.Head = 4, true, "tied"
-		}),
-		"qwen2": with(func(c *Config) { llama(c); c.Attention = "gqa_bias"; c.Options.Set("n_kv_head", 1) }),
-		"qwen2, linear": with(func(c *Config) {
-			llama(c)
-			c.Attention, c.Rope.Scaling = "gqa_bias", "linear"
-			c.Rope.Factor = 2.5
-		}),
-		"qwen3": with(func(c *Config) {
-			llama(c)
-			c.Attention, c.QKSize, c.VSize = "gqa", 10, 10
-			c.With.Set("qk_norm", "head")
-			c.Options.Set("n_kv_head", 2)
-		}),
-		"qwen3, yarn": with(func(c *Config) {
-			llama(c)
-			c.Attention, c.Rope.Scaling, c.Rope.Factor, c.Rope.Original = "gqa", "yarn", 4, 5
-			c.With.Set("qk_norm", "head")
-		}),
-		"smollm3": with(func(c *Config) {
-			llama(c)
-			c.NLayer, c.Attention, c.Rope.NoRopeLayerInterval = 4, "gqa", 2
-			c.Options.Set("n_kv_head", 2)
-		}),
-		"mistral": with(func(c *Config) {
-			llama(c)
-			c.Attention = "gqa_window"
-			c.Options.Set("n_kv_head", 2)
-			c.Options.Set("window", 3)
-		}),
-		"gemma2": with(func(c *Config) {
-			gemma(c)
-			c.NLayer, c.Sublayers.AttnLogitSoftcapping, c.LogitCap, c.AttentionMultiplier = 4, 5, 3, 0.5
-			c.Options.Set("full_attention_interval", 2)
-		}),
-		"gemma3_text": with(func(c *Config) {
-			gemma(c)
-			c.NLayer, c.Rope.LocalBaseFreq, c.Rope.Scaling, c.Rope.Factor = 3, 20, "linear", 8
-			c.With.Set("qk_norm", "head")
-			c.Options.Set("full_attention_interval", 3)
-		}),
-		"phi3": with(func(c *Config) {
-			llama(c)
-			c.Attention, c.Head, c.Rope.PartialRotaryFactor, c.QKSize, c.VSize = "gqa", "linear", 0.75, 8, 8
-			c.Options.Set("n_kv_head", 2)
-		}),
-		"phi3, longrope": with(func(c *Config) {
-			llama(c)
-			c.Attention, c.Head, c.Rope.PartialRotaryFactor, c.QKSize, c.VSize = "gqa", "linear", 0.75, 8, 8
-			c.Rope.Scaling, c.Rope.Factor, c.Rope.Original = "longrope", 2, 4
-			c.Rope.ShortFactor, c.Rope.LongFactor = "1,1.5,2", "1.25,4,9.5"
-		}),
-		"phi3, longrope of a longer context": with(func(c *Config) { // whose first tokens alone are read
-			llama(c)
-			c.Attention, c.Head, c.QKSize, c.VSize = "gqa", "linear", 8, 8
-			c.Rope.Scaling, c.Rope.Factor, c.Rope.Original = "longrope", 32, 6
-			c.Rope.ShortFactor, c.Rope.LongFactor = "1,1.5,2,3", "1.25,4,9.5,7"
-		}),
-		"phi3, longrope of a short context": with(func(c *Config) {
-			llama(c)
-			c.Attention, c.Head, c.QKSize, c.VSize, c.Rope.AttentionFactor = "gqa", "linear", 8, 8, 1.2
-			c.Rope.Scaling, c.Rope.Factor, c.Rope.Original = "longrope", 0.5, 16
-			c.Rope.ShortFactor, c.Rope.LongFactor = "1,1.5,2,3", "1.25,4,9.5,7"
-		}),
-		"gpt_neox": with(func(c *Config) {
-			c.Bias, c.Position, c.Block = true, "rope", "parallel_two"
-			c.Head, c.Rope.PartialRotaryFactor = "linear_no_bias", 0.25
-			c.NHead, c.NEmbd, c.NInner = 3, 24, 31
-		}),
-		"gpt_neox, one after the other": with(func(c *Config) {
-			c.Bias, c.Position, c.NHead = true, "rope", 3
-			c.NEmbd, c.Rope.PartialRotaryFactor, c.Rope.Theta = 24, 0.5, 500
-		}),
-		"gpt_neo": with(func(c *Config) {
-			c.Bias, c.Attention, c.NLayer = true, "alternating_proj_bias", 3
-			c.AttentionMultiplier, c.Activation = 1, "gelu_tanh"
-			c.Options.Set("window", 3)
-		}),
-		"opt": with(func(c *Config) { c.Bias, c.Activation, c.Head = true, "relu", "linear_no_bias" }),
-		"granite": with(func(c *Config) {
-			llama(c)
-			c.Attention = "gqa"
-			c.Multipliers = parts.Multipliers{
-				EmbeddingMultiplier: 12, AttentionMultiplier: 0.015625, ResidualMultiplier: 0.22, LogitsScaling: 8,
-			}
-			c.Options.Set("n_kv_head", 2)
-		}),
-		"gemma": with(func(c *Config) {
-			llama(c)
-			c.MLP, c.Head, c.Attention = "geglu_tanh", "tied", "gqa"
-			c.EmbeddingMultiplier, c.QKSize, c.VSize = math.Sqrt(24), 10, 10
-		}),
-		"olmo": with(func(c *Config) {
-			llama(c)
-			c.Norm, c.Attention, c.Eps = "layernorm_plain", "gqa", 1e-5
-			c.Options.Set("n_kv_head", 2)
-		}),
-		"phi": with(func(c *Config) {
-			c.Bias, c.Position, c.Block, c.Head, c.Rope.PartialRotaryFactor = true, "rope", "parallel", "linear", 0.5
-			c.NHead, c.NEmbd, c.NInner, c.Activation = 3, 24, 31, "gelu_tanh"
-		}),
-		"arcee": with(func(c *Config) {
-			llama(c)
-			c.MLP, c.Activation, c.Attention = "", "relu2", "gqa"
-			c.Rope.Scaling, c.Rope.Factor, c.Rope.Original = "yarn", 4, 5
-			c.Options.Set("n_kv_head", 2)
-		}),
-		"glm": with(func(c *Config) {
-			llama(c)
-			c.Attention, c.Head, c.Rope.PartialRotaryFactor, c.QKSize, c.VSize = "gqa_bias", "linear", 0.5, 8, 8
-			c.Options.Set("n_kv_head", 2)
-		}),
-		"glm4": with(func(c *Config) {
-			llama(c)
-			c.Attention, c.Head, c.Block = "gqa_bias", "linear", "sandwich"
-			c.Rope.PartialRotaryFactor, c.QKSize, c.VSize = 0.5, 8, 8
-			c.Options.Set("n_kv_head", 2)
-		}),
-		"qwen3, windows": with(func(c *Config) {
-			llama(c)
-			c.NLayer, c.Attention = 4, "gqa_window"
-			c.With.Set("qk_norm", "head")
-			c.Options.Set("window", 3)
-			c.Options.Set("full_attention_interval", 2)
-		}),
-		"cohere": with(func(c *Config) {
-			llama(c)
-			c.Norm, c.Attention, c.Block, c.LogitsScaling, c.Head = "layernorm", "gqa", "parallel", 4, "tied"
-			c.Options.Set("n_kv_head", 2)
-		}),
-		"starcoder2": with(func(c *Config) {
-			c.Bias, c.Position, c.Attention = true, "rope", "gqa_window"
-			c.Activation, c.NHead, c.NEmbd = "gelu_tanh", 4, 24
-			c.Options.Set("n_kv_head", 2)
-			c.Options.Set("window", 3)
-		}),
-		"gpt_bigcode": with(func(c *Config) {
-			c.Bias, c.Attention, c.Activation, c.NInner = true, "gqa", "gelu_tanh", 23
-			c.Options.Set("n_kv_head", 1)
-		}),
-		"olmo2": with(func(c *Config) {
-			llama(c)
-			c.Attention, c.Block = "gqa", "post_part"
-			c.With.Set("qk_norm", "width")
-			c.Options.Set("n_kv_head", 2)
-		}),
-		"mixtral": with(func(c *Config) {
-			llama(c)
-			c.Attention, c.MLP, c.Experts.NumExperts = "gqa_window", "moe", 5
-			c.Experts.NumExpertsPerTok, c.Experts.NormTopKProb = 2, true
-			c.Options.Set("n_kv_head", 2)
-			c.Options.Set("window", 3)
-		}),
-		"gpt_oss": with(func(c *Config) {
-			llama(c)
-			c.Attention, c.MLP, c.Experts.NumExperts = "gqa_window", "moe_clamped", 5
-			c.Experts.NumExpertsPerTok, c.Experts.NormTopKProb, c.Experts.SwigluLimit = 2, true, 0.4
-			c.Sublayers.AttentionBias, c.QKSize, c.VSize, c.NInner, c.Head = true, 8, 8, 10, "linear_no_bias"
-			c.With.Set("attn_sinks", "learned")
-			c.Rope.Scaling, c.Rope.Factor, c.Rope.Original, c.Rope.Unrounded = "yarn", 4, 5, true
-			c.Options.Set("n_kv_head", 2)
-			c.Options.Set("window", 3)
-			c.Options.Set("full_attention_interval", 2)
-		}),
-		"gpt_oss, plain": with(func(c *Config) {
-			llama(c)
-			c.Attention, c.MLP, c.Experts.NumExperts = "gqa", "moe_clamped", 3
-			c.Experts.NumExpertsPerTok, c.Experts.NormTopKProb = 2, true
-			c.Experts.RouterAuxLossCoef = 0.5
-			c.With.Set("attn_sinks", "learned")
-		}),
-		"qwen3_moe": with(func(c *Config) {
-			llama(c)
-			c.Attention, c.QKSize, c.VSize, c.MLP = "gqa", 10, 10, "moe"
-			c.With.Set("qk_norm", "head")
-			c.Experts.NumExperts, c.Experts.NumExpertsPerTok, c.Experts.NormTopKProb = 12, 3, true
-			c.Options.Set("n_kv_head", 2)
-		}),
-		"olmoe": with(func(c *Config) {
-			llama(c)
-			c.Attention, c.MLP, c.Experts.NumExperts, c.Experts.NumExpertsPerTok = "gqa", "moe", 4, 2
-			c.With.Set("qk_norm", "width")
-			c.Experts.RouterAuxLossCoef = 0.25
-			c.Options.Set("n_kv_head", 2)
-		}),
-	}
-}
-
-// exported returns the folder of a model.
-func exported(t testing.TB, m *Model, tok text.Tokenizer, dtype string) string {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "model")
-	if err := m.Export(dir, tok, dtype); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 // An exported and reopened model computes the same, in float32 to the bit except for Gemma's gains, and has the
 // model_type of its family.
 func TestExport(t *testing.T) {
-	_, tok := corpus(t, verses, 8)
-	for name, c := range exportable() {
+	_, tok := gpttest.Corpus(t, gpttest.Verses, 8)
+	for name, c := range gpttest.Networks() {
 		if testing.Short() && len(name)%3 > 0 {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			m, err := New(emptyGraph(), c, 1)
+			m, err := gpt.New(gpttest.Graph(), c, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
 			m.Graph.SetTraining(false)
-			scramble(m.Params(), 9)
-			want := thought(t, m)
-			dir := exported(t, m, tok, safetensors.F32)
-			got, gotTok, err := Open(dir)
+			gpttest.Scramble(m.Params(), 9)
+			want := gpttest.Logits(t, m)
+			dir := gpttest.Exported(t, m, tok, safetensors.F32)
+			got, gotTok, err := published.Open(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
-			switch d := relative(thought(t, got), want, 0); {
+			switch d := gpttest.Relative(gpttest.Logits(t, got), want, 0); {
 			case strings.HasPrefix(name, "gemma") && d <= 1e-6: // 1 + (γ − 1) is γ for gains from ½ to 2 alone
 			case d != 0:
 				t.Errorf("the logits are %.1e off", d)
@@ -314,27 +65,27 @@ func TestExport(t *testing.T) {
 				t.Error("the tokenizer is another")
 			}
 			var keys map[string]any
-			data, err := os.ReadFile(filepath.Join(dir, configFile))
+			data, err := os.ReadFile(filepath.Join(dir, "config.json"))
 			if err == nil {
 				err = json.Unmarshal(data, &keys)
 			}
 			if kind, _, _ := strings.Cut(name, ","); err != nil || keys["model_type"] != strings.Fields(kind)[0] {
 				t.Errorf("model_type: got %v, %v", keys["model_type"], err)
 			}
-			rounded := exported(t, m, nil, safetensors.BF16)
-			if _, _, err := Open(rounded); err == nil {
+			rounded := gpttest.Exported(t, m, nil, safetensors.BF16)
+			if _, _, err := published.Open(rounded); err == nil {
 				t.Error("a folder without a tokenizer was opened with one")
 			}
-			cp, err := checkpoint.Load(rounded, Fits())
+			cp, err := published.Load(rounded, published.Fits())
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer cp.Close()
-			small, err := LoadModel(emptyGraph(), cp)
+			small, err := loadModel(gpttest.Graph(), cp)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := relative(thought(t, small), want, 0); !(d < 0.1 && d > 0) {
+			if d := gpttest.Relative(gpttest.Logits(t, small), want, 0); !(d < 0.1 && d > 0) {
 				t.Errorf("in BF16 the logits are %v off", d)
 			}
 		})
@@ -343,13 +94,13 @@ func TestExport(t *testing.T) {
 
 // A LLaMA's files have its names and transposed matrices.
 func TestExportNames(t *testing.T) {
-	c := exportable()["llama, wide heads"]
-	m, err := New(emptyGraph(), c, 1)
+	c := gpttest.Networks()["llama, wide heads"]
+	m, err := gpt.New(gpttest.Graph(), c, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	scramble(m.Params(), 9)
-	data, err := os.ReadFile(filepath.Join(exported(t, m, nil, safetensors.F32), train.WeightsFile))
+	gpttest.Scramble(m.Params(), 9)
+	data, err := os.ReadFile(filepath.Join(gpttest.Exported(t, m, nil, safetensors.F32), train.WeightsFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -392,25 +143,25 @@ func TestExportNames(t *testing.T) {
 // An error without a message: a trained rotary model has the same perplexity in the other layout, and another one if
 // halves are mistaken for pairs, although every shape fits.
 func TestRotaryHalves(t *testing.T) {
-	c := exportable()["llama"]
+	c := gpttest.Networks()["llama"]
 	c.NHead, c.BlockSize, c.Rope.Theta, c.LRDecayIters = 2, 16, 10_000, 400
-	trainer := newTrainer(t, c)
-	steps(t, trainer, 400)
+	trainer := gpttest.Trainer(t, c)
+	gpttest.Steps(t, trainer, 400)
 	want, err := trainer.EvaluateAll(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := exported(t, trainer.Model, trainer.Tokenizer, safetensors.F32)
+	dir := gpttest.Exported(t, trainer.Model, trainer.Tokenizer, safetensors.F32)
 	loss := func(dir string) float64 {
 		t.Helper()
-		cp, err := checkpoint.Load(dir, Fits())
+		cp, err := published.Load(dir, published.Fits())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer cp.Close()
-		var c Config
+		var c gpt.Config
 		c.Training, c.Run = trainer.Config().Training, trainer.Config().Run
-		again, err := FineTune(c, trainer.Corpus, trainer.Tokenizer, cp)
+		again, err := gpt.FineTune(c, trainer.Corpus, trainer.Tokenizer, sourceOf(t, cp))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -444,7 +195,7 @@ func TestRotaryHalves(t *testing.T) {
 			copy(list[i].F32[row*d:(row+1)*d], slices.Clone(f.F32)[from*d:(from+1)*d])
 		}
 	}
-	wrong := written(t, func(w *bytes.Buffer) error { return safetensors.Write(w, list, meta) })
+	wrong := gpttest.Written(t, func(w *bytes.Buffer) error { return safetensors.Write(w, list, meta) })
 	if err := os.WriteFile(file, wrong, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -455,11 +206,11 @@ func TestRotaryHalves(t *testing.T) {
 
 // A network of no family is refused with the nearest family. A folder is written completely or not at all.
 func TestExportRefuses(t *testing.T) {
-	of := func(change func(c *Config)) *Model {
-		c := tiny()
+	of := func(change func(c *gpt.Config)) *gpt.Model {
+		c := gpttest.Tiny()
 		c.QKSize, c.VSize, c.VocabSize = 0, 0, 11
 		change(&c)
-		m, err := New(emptyGraph(), c, 1)
+		m, err := gpt.New(gpttest.Graph(), c, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -467,38 +218,38 @@ func TestExportRefuses(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "model")
 	for _, tc := range []struct {
-		model *Model
+		model *gpt.Model
 		dtype string
 		words []string
 	}{
 		{
-			of(func(c *Config) { c.Position = "rope" }), "F32",
+			of(func(c *gpt.Config) { c.Position = "rope" }), "F32",
 			[]string{
 				"the nearest is gpt2:\n  position: got rope, want learned\n", "trained with -position learned can",
 			},
 		},
-		{of(func(c *Config) { c.LogitCap = 30 }), "F32", []string{"gpt2:\n  final_logit_softcapping: got 30, want 0"}},
-		{of(func(c *Config) {
+		{of(func(c *gpt.Config) { c.LogitCap = 30 }), "F32", []string{"gpt2:\n  final_logit_softcapping: got 30, want 0"}},
+		{of(func(c *gpt.Config) {
 			c.Position, c.Norm, c.MLP = "rope", "rmsnorm", "swiglu"
 			c.Activation, c.NLayer, c.Rope.NoRopeLayerInterval = "", 2, 2
 		}), "F32", []string{"llama:\n  no_rope_layer_interval: got 2, want 0"}},
-		{of(func(c *Config) { c.Block = "post" }), "F32", []string{"gpt2:\n  block: got post, want pre"}},
-		{of(func(c *Config) { c.LoraR = 1 }), "F32", []string{"lora_r: got 1, want 0"}},
-		{of(func(c *Config) {
+		{of(func(c *gpt.Config) { c.Block = "post" }), "F32", []string{"gpt2:\n  block: got post, want pre"}},
+		{of(func(c *gpt.Config) { c.LoraR = 1 }), "F32", []string{"lora_r: got 1, want 0"}},
+		{of(func(c *gpt.Config) {
 			c.Head = "linear"
 			c.Bias = true
 		}), "F32", []string{"head: got linear, want linear_no_bias"}},
-		{of(func(c *Config) { c.Activation = "softplus" }), "F32", []string{"activation: got softplus"}},
-		{of(func(c *Config) {}), "F16", []string{`dtype: got "F16", want F32 or BF16`}},
+		{of(func(c *gpt.Config) { c.Activation = "softplus" }), "F32", []string{"activation: got softplus"}},
+		{of(func(c *gpt.Config) {}), "F16", []string{`dtype: got "F16", want F32 or BF16`}},
 		{nil, "F32", []string{"model: got nil"}},
 	} {
-		mustContain(t, tc.model.Export(dir, nil, tc.dtype), tc.words...)
+		gpttest.MustContain(t, published.Export(t.Context(), dir, tc.model, nil, tc.dtype, chat.Template{}), tc.words...)
 	}
-	m := of(func(c *Config) {})
+	m := of(func(c *gpt.Config) {})
 	m.Params()[3].Tensor().Set(1, math.NaN())
-	mustContain(t, m.Export(dir, nil, "F32"), "export", "not finite")
+	gpttest.MustContain(t, published.Export(t.Context(), dir, m, nil, "F32", chat.Template{}), "export", "not finite")
 	m.Params()[3].Tensor().Set(1, 3.4e38)
-	mustContain(t, m.Export(dir, nil, "BF16"), "export", "beyond the largest number of BF16")
+	gpttest.MustContain(t, published.Export(t.Context(), dir, m, nil, "BF16", chat.Template{}), "export", "beyond the largest number of BF16")
 	if left, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)
 	}
@@ -506,56 +257,75 @@ func TestExportRefuses(t *testing.T) {
 		t.Errorf("half a folder is there: %v", fs.ErrExist)
 	}
 	m.Params()[3].Tensor().Set(1, 0.5)
-	if err := m.Export(dir, nil, "F32"); err != nil {
+	if err := published.Export(t.Context(), dir, m, nil, "F32", chat.Template{}); err != nil {
 		t.Fatal(err)
 	}
-	mustContain(t, m.Export(dir, nil, "F32"), "there is something already")
+	gpttest.MustContain(t, published.Export(t.Context(), dir, m, nil, "F32", chat.Template{}), "there is something already")
 }
 
 // An opened network of every family decodes from its cache what the complete context gives, can be tuned, and takes
 // adapters, whose folder has the family's names.
 func TestFamiliesLive(t *testing.T) {
-	for name, c := range exportable() {
+	for name, c := range gpttest.Networks() {
 		if testing.Short() && len(name)%3 > 0 {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			trainer := newTrainer(t, c)
-			cp, err := checkpoint.Load(exported(t, trainer.Model, trainer.Tokenizer, safetensors.F32), Fits())
+			trainer := gpttest.Trainer(t, c)
+			cp, err := published.Load(gpttest.Exported(t, trainer.Model, trainer.Tokenizer, safetensors.F32), published.Fits())
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer cp.Close()
-			var tuning Config
+			var tuning gpt.Config
 			tuning.Training, tuning.Run = trainer.Config().Training, trainer.Config().Run
 			tuning.LoraR, tuning.MaxIters = 2, 2
 			if c.Rope.PartialRotaryFactor > 0 { // Phi-3 has two of our matrices in one
 				tuning.LoraTargets = []string{"c_attn", "c_proj"}
 			}
-			tuned, err := FineTune(tuning, trainer.Corpus, trainer.Tokenizer, cp)
+			tuned, err := gpt.FineTune(tuning, trainer.Corpus, trainer.Tokenizer, sourceOf(t, cp))
 			if err != nil {
 				t.Fatal(err)
 			}
-			steps(t, tuned, 2)
-			adapter, base := adapterFolder(t, tuned.Model), trainer.Model
+			gpttest.Steps(t, tuned, 2)
+			adapter, base := adapterOf(t, tuned.Model), trainer.Model
 			base.Graph.SetTraining(false)
-			with := adapted(t, base, adapter)
-			want := logitsAfter(t, with)
-			if got := using(t, with, adapter); relative(got, want, 0) == 0 {
+			with, err := peft.Adapted(base, 1, adapter)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := gpttest.Logits(t, with)
+			if err := with.Use(adapter); err != nil {
+				t.Fatal(err)
+			}
+			if got := gpttest.Logits(t, with); gpttest.Relative(got, want, 0) == 0 {
 				t.Error("the adapter changes nothing")
 			}
-			f := newFull(t, with)
-			d, _, newest := programs(t, with)
-			if !newest {
-				t.Error("the decoder has no cache")
+			complete, err := graph.Compile(with.Logits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, err := gpt.NewDecoder(with, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n, err := with.StateBytes(); n == 0 || err != nil {
+				t.Errorf("the decoder has no cache: %v", err)
 			}
 			for i := range c.BlockSize {
-				got := feed(t, d, i*i%c.VocabSize)
-				var all []int
-				for j := range i + 1 {
-					all = append(all, j*j%c.VocabSize)
+				got, err := d.Feed([]int{i * i % c.VocabSize})
+				if err != nil {
+					t.Fatal(err)
 				}
-				if d := relative(got, f.last(t, all), 0); !(d <= 1e-5) {
+				clear(with.Tokens.Ints())
+				for j := range i + 1 {
+					with.Tokens.Ints()[j] = j * j % c.VocabSize
+				}
+				if err := complete.Run(); err != nil {
+					t.Fatal(err)
+				}
+				want := complete.Value().Floats()[i*c.VocabSize : (i+1)*c.VocabSize]
+				if d := gpttest.Relative(got.Floats(), want, 0); !(d <= 1e-5) {
 					t.Errorf("token %d: the decoder is %.1e off the complete context", i, d)
 				}
 			}
@@ -576,14 +346,14 @@ func TestKinds(t *testing.T) {
 		if kind == "gpt_oss" {
 			sizes += `, "num_local_experts": 4`
 		}
-		if _, err := FromHuggingFace([]byte(`{"model_type": "` + kind + `"` + sizes + `}`)); err != nil {
+		if _, err := published.ReadConfig([]byte(`{"model_type": "` + kind + `"` + sizes + `}`)); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
 	closed := strings.Fields("qwen2_moe deepseek_v3 gemma4 gemma4_text falcon stablelm gptj bloom mamba")
 	for _, kind := range closed {
-		_, err := FromHuggingFace([]byte(`{"model_type": "` + kind + `"}`))
-		mustContain(t, err, "model_type: got "+kind+", which is not supported: it needs ")
+		_, err := published.ReadConfig([]byte(`{"model_type": "` + kind + `"}`))
+		gpttest.MustContain(t, err, "model_type: got "+kind+", which is not supported: it needs ")
 	}
 	if n := len(published.Families()); n != len(open) || len(open)+len(closed) != 36 {
 		t.Errorf("there are %d families, and %d kinds are tested", n, len(open)+len(closed))
@@ -611,20 +381,20 @@ func TestPyTorchAgrees(t *testing.T) {
 	}
 	python := torch(t)
 	// by folder
-	written, opened, script := map[string]*Model{}, map[string]*Model{}, []string{"testdata/torch_reference.py"}
-	for name, c := range exportable() {
+	written, opened, script := map[string]*gpt.Model{}, map[string]*gpt.Model{}, []string{"testdata/torch_reference.py"}
+	for name, c := range gpttest.Networks() {
 		for _, dtype := range []string{safetensors.F32, safetensors.BF16} {
-			own, err := New(emptyGraph(), c, 1)
+			own, err := gpt.New(gpttest.Graph(), c, 1)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			scramble(own.Params(), 4)
-			dir := exported(t, own, nil, dtype)
-			cp, err := checkpoint.Load(dir)
+			gpttest.Scramble(own.Params(), 4)
+			dir := gpttest.Exported(t, own, nil, dtype)
+			cp, err := published.Load(dir)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			m, err := LoadModel(emptyGraph(), cp)
+			m, err := loadModel(gpttest.Graph(), cp)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -681,15 +451,15 @@ func store(t *testing.T, path string, tensors map[string]stored) {
 // config.json, and its tensors.
 func inBlocks(t *testing.T) (plain string, config map[string]any, tensors map[string]stored) {
 	t.Helper()
-	c := exportable()["gpt_oss"]
+	c := gpttest.Networks()["gpt_oss"]
 	c.NEmbd, c.NInner = 64, 32
-	m, err := New(emptyGraph(), c, 1)
+	m, err := gpt.New(gpttest.Graph(), c, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	scramble(m.Params(), 9)
-	plain, config, tensors = exported(t, m, nil, safetensors.F32), map[string]any{}, map[string]stored{}
-	keys, err := os.ReadFile(filepath.Join(plain, configFile))
+	gpttest.Scramble(m.Params(), 9)
+	plain, config, tensors = gpttest.Exported(t, m, nil, safetensors.F32), map[string]any{}, map[string]stored{}
+	keys, err := os.ReadFile(filepath.Join(plain, "config.json"))
 	if err == nil {
 		err = json.Unmarshal(keys, &config)
 	}
@@ -742,16 +512,16 @@ func inBlocks(t *testing.T) (plain string, config map[string]any, tensors map[st
 // thinks returns the logits of a folder.
 func thinks(t *testing.T, dir string) ([]float64, error) {
 	t.Helper()
-	cp, err := checkpoint.Load(dir, Fits())
+	cp, err := published.Load(dir, published.Fits())
 	if err != nil {
 		return nil, err
 	}
 	defer cp.Close()
-	m, err := LoadModel(emptyGraph(), cp)
+	m, err := loadModel(gpttest.Graph(), cp)
 	if err != nil {
 		return nil, err
 	}
-	return thought(t, m), nil
+	return gpttest.Logits(t, m), nil
 }
 
 // Experts in blocks of MXFP4 give the logits of the same numbers in float32, also if blocks and scales are in several
@@ -767,7 +537,7 @@ func TestMXFP4(t *testing.T) {
 		change(tensors, config)
 		keys, err := json.Marshal(config)
 		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, configFile), keys, 0o600)
+			err = os.WriteFile(filepath.Join(dir, "config.json"), keys, 0o600)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -798,7 +568,7 @@ func TestMXFP4(t *testing.T) {
 	}
 	for _, dir := range []string{blocked, apart} {
 		if got, err := thinks(t, dir); err != nil || !slices.Equal(got, want) {
-			t.Errorf("the logits are %.2g off, %v", relative(got, want, 0), err)
+			t.Errorf("the logits are %.2g off, %v", gpttest.Relative(got, want, 0), err)
 		}
 	}
 	const gate, down = "model.layers.1.mlp.experts.gate_up_proj", "model.layers.0.mlp.experts.down_proj"
@@ -834,7 +604,7 @@ func TestMXFP4(t *testing.T) {
 		},
 	} {
 		_, err := thinks(t, write(change))
-		mustContain(t, err, want)
+		gpttest.MustContain(t, err, want)
 	}
 	if os.Getenv("PEDESTRIAN_PYTORCH") == "" {
 		return
@@ -854,7 +624,7 @@ func TestMXFP4(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	cp := loaded(t, blocked)
-	m, err := LoadModel(emptyGraph(), cp)
+	m, err := loadModel(gpttest.Graph(), cp)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -867,14 +637,14 @@ func TestMXFP4(t *testing.T) {
 		t.Fatal(err)
 	}
 	theirs := readTensors(t, filepath.Join(blocked, "torch.safetensors"))["0"]
-	if d := relative(p.Value().Floats(), theirs, 0); !(d <= 2e-5) {
+	if d := gpttest.Relative(p.Value().Floats(), theirs, 0); !(d <= 2e-5) {
 		t.Errorf("the logits are %.1e off PyTorch's, want at most 2e-5", d)
 	}
 }
 
 // compareWithTorch compares logits and loss of m with those of PyTorch, and its gradients, which own writes like the
 // weights.
-func compareWithTorch(t *testing.T, m, own *Model, want map[string][]float64) {
+func compareWithTorch(t *testing.T, m, own *gpt.Model, want map[string][]float64) {
 	t.Helper()
 	c := m.Config
 	name := fmt.Sprint(c.Norm, " ", c.MLP, " ", c.Attention, " ", c.Head, " ", c.Bias)
@@ -890,16 +660,16 @@ func compareWithTorch(t *testing.T, m, own *Model, want map[string][]float64) {
 	}
 	logits := run(m.Logits).Value().Floats()
 	p := run(m.Loss, m.Params()...)
-	if d := relative(logits, want["logits"], 0); !(d <= 2e-5) {
+	if d := gpttest.Relative(logits, want["logits"], 0); !(d <= 2e-5) {
 		t.Errorf("%s: the logits are %.1e off PyTorch's, want at most 2e-5", name, d)
 	}
-	if d := relative([]float64{p.Loss()}, want["loss"], 0); !(d <= 2e-5) {
+	if d := gpttest.Relative([]float64{p.Loss()}, want["loss"], 0); !(d <= 2e-5) {
 		t.Errorf("%s: the loss is %v, PyTorch's %v", name, p.Loss(), want["loss"])
 	}
 	top, grads := 0.0, map[string]graph.Tensor{}
 	for _, x := range m.Params() {
 		grads[x.Name()] = p.Grad(x)
-		top = max(top, largest(p.Grad(x).Floats()))
+		top = max(top, gpttest.Largest(p.Grad(x).Floats()))
 	}
 	asFiles := func(of func(parameter string) graph.Tensor) map[string][]float64 {
 		for _, x := range own.Params() {
@@ -907,7 +677,7 @@ func compareWithTorch(t *testing.T, m, own *Model, want map[string][]float64) {
 				t.Fatalf("%s: %s: %v", name, x.Name(), err)
 			}
 		}
-		return readTensors(t, filepath.Join(exported(t, own, nil, safetensors.F32), "model.safetensors"))
+		return readTensors(t, filepath.Join(gpttest.Exported(t, own, nil, safetensors.F32), "model.safetensors"))
 	}
 	got := asFiles(func(parameter string) graph.Tensor { return grads[parameter] })
 	zero := asFiles(func(parameter string) graph.Tensor { // a gain of a file may be ours minus 1
@@ -931,12 +701,12 @@ func compareWithTorch(t *testing.T, m, own *Model, want map[string][]float64) {
 	}
 	worst := 0.0
 	for tensor, g := range got {
-		d := relative(g, want[tensor], top)
+		d := gpttest.Relative(g, want[tensor], top)
 		if worst = max(worst, d); !(d <= 1e-4) {
 			t.Errorf("%s: the gradient of %s is %.1e off PyTorch's, want at most 1e-4", name, tensor, d)
 		}
 	}
-	t.Logf("%s: logits %.1e, gradients %.1e", name, relative(logits, want["logits"], 0), worst)
+	t.Logf("%s: logits %.1e, gradients %.1e", name, gpttest.Relative(logits, want["logits"], 0), worst)
 }
 
 func readTensors(t *testing.T, path string) map[string][]float64 {
@@ -960,13 +730,13 @@ func readTensors(t *testing.T, path string) map[string][]float64 {
 }
 
 // inGGUF returns small networks of the families that GGUF files may hold, whose sizes fill blocks, and a tokenizer.
-func inGGUF(t testing.TB) (map[string]Config, *bpe.Tokenizer) {
+func inGGUF(t testing.TB) (map[string]gpt.Config, *bpe.Tokenizer) {
 	t.Helper()
-	tok, err := bpe.Train(verses, 270)
+	tok, err := bpe.Train(gpttest.Verses, 270)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := exportable()
+	all := gpttest.Networks()
 	for name, c := range all {
 		kind, _, _ := strings.Cut(name, ",")
 		if slices.Contains([]string{"gpt_neo", "opt", "glm", "glm4", "mistral", "gpt_oss"}, kind) ||
@@ -1030,13 +800,13 @@ func TestGGUF(t *testing.T) {
 			dtypes = []string{"F32", all[i%len(all)]}
 		}
 		t.Run(name, func(t *testing.T) {
-			m, err := New(emptyGraph(), c, 1)
+			m, err := gpt.New(gpttest.Graph(), c, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
 			m.Graph.SetTraining(false)
-			scramble(m.Params(), 9)
-			want := thought(t, m)
+			gpttest.Scramble(m.Params(), 9)
+			want := gpttest.Logits(t, m)
 			for _, dtype := range slices.Compact(dtypes) {
 				tol := tolerances[dtype]
 				if c.Experts.NumExperts > 0 && strings.HasPrefix(dtype, "Q") {
@@ -1044,21 +814,21 @@ func TestGGUF(t *testing.T) {
 				}
 				path := filepath.Join(t.TempDir(), "model.gguf")
 				loose := throughGGUF(t, m, tok, path, dtype)
-				stored, gotTok, err := Open(path)
+				stored, gotTok, err := published.Open(path)
 				if err != nil {
 					t.Fatal(err)
 				}
-				numbers, inPlace := thought(t, loose), thought(t, stored)
+				numbers, inPlace := gpttest.Logits(t, loose), gpttest.Logits(t, stored)
 				if strings.HasPrefix(name, "gemma") && dtype == "F32" {
 					tol[0] = 2e-6 // the gains
 				}
-				if d := relative(numbers, want, 0); !(d <= tol[0]) {
+				if d := gpttest.Relative(numbers, want, 0); !(d <= tol[0]) {
 					t.Errorf("%s: the numbers give logits %.2g away, want %.2g", dtype, d, tol[0])
 				}
-				if d := relative(inPlace, numbers, 0); !(d <= tol[1]) {
+				if d := gpttest.Relative(inPlace, numbers, 0); !(d <= tol[1]) {
 					t.Errorf("%s: matrices in place give logits %.2g away, want %.2g", dtype, d, tol[1])
 				}
-				text := verses[:40]
+				text := gpttest.Verses[:40]
 				ids, _ := tok.Encode(text)
 				if got, err := gotTok.Encode(text); err != nil || !slices.Equal(got, ids) {
 					t.Errorf("%s: the tokenizer is another: %v", dtype, err)
@@ -1074,38 +844,38 @@ func TestGGUF(t *testing.T) {
 // A folder and a GGUF file have the template of conversations and the tokens around texts that they were written with.
 func TestExportTemplate(t *testing.T) {
 	configs, _ := inGGUF(t)
-	tok, err := bpe.Train(verses, 270, "<|endoftext|>", "<|turn|>")
+	tok, err := bpe.Train(gpttest.Verses, 270, "<|endoftext|>", "<|turn|>")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := New(emptyGraph(), configs["qwen2"], 1)
+	m, err := gpt.New(gpttest.Graph(), configs["qwen2"], 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	end, _ := tok.Special("<|turn|>")
-	for _, want := range []text.Template{
+	for _, want := range []chat.Template{
 		{Begin: "<|endoftext|>", End: "<|turn|>", Chat: "{% for m in messages %}{{ m.content }}<|turn|>{% endfor %}"},
 		{End: "<|turn|>"},
 	} {
 		for _, name := range []string{"model", "model.gguf"} {
 			path := filepath.Join(t.TempDir(), name)
-			if err := m.Export(path, tok, "F32", want); err != nil {
+			if err := published.Export(t.Context(), path, m, tok, "F32", want); err != nil {
 				t.Fatal(err)
 			}
-			cp, err := checkpoint.Load(path, Fits())
+			cp, err := published.Load(path, published.Fits())
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, err := LoadTemplate(cp); err != nil || got != want {
+			if got, err := published.LoadTemplate(cp); err != nil || got != want {
 				t.Errorf("%s: got %+v (%v), want %+v", name, got, err, want)
 			}
-			if ends, err := LoadEnds(cp); err != nil || !slices.Equal(ends, []int{end}) {
+			if ends, err := published.LoadEnds(cp); err != nil || !slices.Equal(ends, []int{end}) {
 				t.Errorf("%s: got ends %v (%v), want [%d]", name, ends, err, end)
 			}
 			cp.Close()
 		}
 	}
-	err = m.Export(filepath.Join(t.TempDir(), "x.gguf"), tok, "F32", text.Template{Begin: "<s>"})
+	err = published.Export(t.Context(), filepath.Join(t.TempDir(), "x.gguf"), m, tok, "F32", chat.Template{Begin: "<s>"})
 	if err == nil || !strings.Contains(err.Error(), `got "<s>" at the beginning of texts`) {
 		t.Errorf("got error %v", err)
 	}
@@ -1116,15 +886,15 @@ func TestGGUFOddRows(t *testing.T) {
 	configs, tok := inGGUF(t)
 	c := configs["llama"]
 	c.NInner = 40
-	m, err := New(emptyGraph(), c, 1)
+	m, err := gpt.New(gpttest.Graph(), c, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.Graph.SetTraining(false)
-	scramble(m.Params(), 9)
+	gpttest.Scramble(m.Params(), 9)
 	path := filepath.Join(t.TempDir(), "model.gguf")
 	loose := throughGGUF(t, m, tok, path, "Q8_0")
-	if d := relative(thought(t, loose), thought(t, m), 0); !(d <= 0.15) {
+	if d := gpttest.Relative(gpttest.Logits(t, loose), gpttest.Logits(t, m), 0); !(d <= 0.15) {
 		t.Errorf("the numbers give logits %.2g away", d)
 	}
 	f, err := gguf.Open(path)
@@ -1149,25 +919,25 @@ func TestGGUFOddRows(t *testing.T) {
 // cache: token by token the same as all at once, up to the rounding of what the matrices multiply.
 func TestGGUFDecodes(t *testing.T) {
 	configs, tok := inGGUF(t)
-	m, err := New(emptyGraph(), configs["llama, groups"], 1)
+	m, err := gpt.New(gpttest.Graph(), configs["llama, groups"], 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	scramble(m.Params(), 9)
+	gpttest.Scramble(m.Params(), 9)
 	path := filepath.Join(t.TempDir(), "model.gguf")
-	if err := m.Export(path, tok, "Q4_0"); err != nil {
+	if err := published.Export(t.Context(), path, m, tok, "Q4_0", chat.Template{}); err != nil {
 		t.Fatal(err)
 	}
-	stored, _, err := Open(path)
+	stored, _, err := published.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := thought(t, stored)
+	want := gpttest.Logits(t, stored)
 	m.Graph.SetTraining(false)
-	if !slices.Equal(thought(t, mustPack(t, m, graph.Int4)), want) {
+	if !slices.Equal(gpttest.Logits(t, gpttest.Packed(t, m, graph.Int4)), want) {
 		t.Error("int4 gives other bits than Q4_0")
 	}
-	d, err := NewDecoder(stored, 1)
+	d, err := gpt.NewDecoder(stored, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -1178,7 +948,7 @@ func TestGGUFDecodes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if d := relative(last.Floats(), want[len(want)-stored.Config.VocabSize:], 0); !(d <= 2e-2) {
+	if d := gpttest.Relative(last.Floats(), want[len(want)-stored.Config.VocabSize:], 0); !(d <= 2e-2) {
 		t.Errorf("the last logits are %.2g away", d)
 	}
 }
@@ -1189,17 +959,17 @@ func TestGGUFOpens(t *testing.T) {
 	if os.Getenv("NIGHTLY") != "" {
 		blocks, width, inner, vocabulary = 24, 1024, 4096, 32_000
 	}
-	tok, err := bpe.Train(verses, 270)
+	tok, err := bpe.Train(gpttest.Verses, 270)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := exportable()["llama"]
+	c := gpttest.Networks()["llama"]
 	c.NLayer, c.NHead, c.NEmbd, c.NInner, c.VocabSize, c.BlockSize = blocks, 4, width, inner, vocabulary, 64
 	path := filepath.Join(t.TempDir(), "model.gguf")
-	m, err := New(emptyGraph(), c, 1)
+	m, err := gpt.New(gpttest.Graph(), c, 1)
 	if err == nil {
-		scramble(m.Params(), 3)
-		err = m.Export(path, tok, "Q8_0")
+		gpttest.Scramble(m.Params(), 3)
+		err = published.Export(t.Context(), path, m, tok, "Q8_0", chat.Template{})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -1211,7 +981,7 @@ func TestGGUFOpens(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, start := anonymous(t), time.Now()
-	stored, _, err := Open(path)
+	stored, _, err := published.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -1243,8 +1013,8 @@ func anonymous(t *testing.T) int64 {
 // A file that cannot be is refused with its reason.
 func TestGGUFRefuses(t *testing.T) {
 	configs, tok := inGGUF(t)
-	model := func(c Config) *Model {
-		m, err := New(emptyGraph(), c, 1)
+	model := func(c gpt.Config) *gpt.Model {
+		m, err := gpt.New(gpttest.Graph(), c, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -1257,14 +1027,14 @@ func TestGGUFRefuses(t *testing.T) {
 	exact.Activation = "relu"
 	dir := t.TempDir()
 	path := filepath.Join(dir, "model.gguf")
-	if err := llama.Export(path, tok, "F32"); err != nil {
+	if err := published.Export(t.Context(), path, llama, tok, "F32", chat.Template{}); err != nil {
 		t.Fatal(err)
 	}
-	stored, _, err := Open(path)
+	stored, _, err := published.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	characters, err := text.NewCharacters(verses)
+	characters, err := text.NewCharacters(gpttest.Verses)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -1279,7 +1049,7 @@ func TestGGUFRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = Open(path)
+		_, _, err = published.Open(path)
 		return err
 	}
 	key := func(name string, v gguf.Value) gguf.Key { return gguf.Key{Name: name, Value: v} }
@@ -1290,18 +1060,19 @@ func TestGGUFRefuses(t *testing.T) {
 		all = append(all, key("llama."+name, gguf.OfInt(1)))
 	}
 	with := func(more ...gguf.Key) []gguf.Key { return append(slices.Clip(all), more...) }
+	export := func(m *gpt.Model, name string, tok text.Tokenizer, dtype string) error {
+		return published.Export(t.Context(), filepath.Join(dir, name), m, tok, dtype, chat.Template{})
+	}
 	for want, err := range map[string]error{
-		"activation: got": model(exact).Export(filepath.Join(dir, "v.gguf"), tok, "F32"),
-		"tie_word_embeddings: got true, want false": model(tied).Export(filepath.Join(dir, "t.gguf"), tok, "F32"),
-		"there is something already":                llama.Export(path, tok, "F32"),
-		`dtype: got "Q6_K", want F32, F16`:          llama.Export(filepath.Join(dir, "x.gguf"), tok, "Q6_K"),
-		"trained with -tokenizer bpe can be": model(configs["llama"]).Export(
-			filepath.Join(dir, "z.gguf"), characters, "F32",
-		),
-		"its weights are packed":          stored.Export(filepath.Join(dir, "w.gguf"), tok, "F32"),
-		"its weights are packed, wte":     second(stored.Packed(graph.Int8)),
-		"no checkpoint":                   second(checkpoint.Load(filepath.Join(dir, "missing.gguf"))),
-		"general.architecture is missing": opened("a", nil),
+		"activation: got": export(model(exact), "v.gguf", tok, "F32"),
+		"tie_word_embeddings: got true, want false": export(model(tied), "t.gguf", tok, "F32"),
+		"there is something already":                published.Export(t.Context(), path, llama, tok, "F32", chat.Template{}),
+		`dtype: got "Q6_K", want F32, F16`:          export(llama, "x.gguf", tok, "Q6_K"),
+		"trained with -tokenizer bpe can be":        export(model(configs["llama"]), "z.gguf", characters, "F32"),
+		"its weights are packed":                    export(stored, "w.gguf", tok, "F32"),
+		"its weights are packed, wte":               second(stored.Packed(graph.Int8)),
+		"no checkpoint":                             second(published.Load(filepath.Join(dir, "missing.gguf"))),
+		"general.architecture is missing":           opened("a", nil),
 		`o.gguf: gguf: folder: key "llama.attention.layer_norm_rms_epsilon" is missing`: opened("o", all[:len(all)-1]),
 		`general.architecture: got "mamba", want`: opened(
 			"b", []gguf.Key{key("general.architecture", gguf.OfText("mamba"))},
@@ -1359,16 +1130,16 @@ func TestGGUFRefuses(t *testing.T) {
 func second[T any](_ T, err error) error { return err }
 
 // throughGGUF writes m to a GGUF file and returns the model that is loaded from it.
-func throughGGUF(t *testing.T, m *Model, tok text.Tokenizer, path, dtype string) *Model {
+func throughGGUF(t *testing.T, m *gpt.Model, tok text.Tokenizer, path, dtype string) *gpt.Model {
 	t.Helper()
-	if err := m.Export(path, tok, dtype); err != nil {
+	if err := published.Export(t.Context(), path, m, tok, dtype, chat.Template{}); err != nil {
 		t.Fatal(err)
 	}
-	cp, err := checkpoint.Load(path, Fits())
+	cp, err := published.Load(path, published.Fits())
 	if err != nil {
 		t.Fatal(err)
 	}
-	loaded, err := LoadModel(emptyGraph(), cp)
+	loaded, err := loadModel(gpttest.Graph(), cp)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -1390,15 +1161,15 @@ func TestLlamaCppAgrees(t *testing.T) {
 	var ids []int
 	var paths []string
 	for i, name := range names {
-		m, err := New(emptyGraph(), configs[name], 1)
+		m, err := gpt.New(gpttest.Graph(), configs[name], 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		scramble(m.Params(), 9)
+		gpttest.Scramble(m.Params(), 9)
 		for _, dtype := range []string{"F32", dtypes[1+i%4]} {
 			path := filepath.Join(folder, fmt.Sprint(name, " ", dtype, ".gguf"))
 			loose := throughGGUF(t, m, tok, path, dtype)
-			ours, paths = append(ours, thought(t, loose)), append(paths, path)
+			ours, paths = append(ours, gpttest.Logits(t, loose)), append(paths, path)
 			ids = loose.Tokens.Ints()
 		}
 	}
@@ -1427,12 +1198,12 @@ func TestLlamaCppAgrees(t *testing.T) {
 				t.Fatalf("%s: got %d logits, want %d", name, len(logits), width)
 			}
 			want := ours[i][at*width:][:width]
-			if d := relative(logits, want, 0); !(d <= tol) {
+			if d := gpttest.Relative(logits, want, 0); !(d <= tol) {
 				t.Errorf("%s: token %d: the logits are %.2g away", name, at, d)
 				break
 			}
 			best, second := highest(want)
-			if theirBest, _ := highest(logits); theirBest != best && want[best]-want[second] > 2*tol*largest(want) {
+			if theirBest, _ := highest(logits); theirBest != best && want[best]-want[second] > 2*tol*gpttest.Largest(want) {
 				t.Errorf("%s: token %d: llama.cpp continues with %d, want %d", name, at, theirBest, best)
 			}
 		}
@@ -1449,6 +1220,16 @@ func highest(x []float64) (first, second int) {
 	return order[0], order[1]
 }
 
+// network returns the fields of a network, with defaults filled in.
+func network(c gpt.Config) map[string]string {
+	c = c.Resolved()
+	values := map[string]string{}
+	for _, f := range c.NetworkFields() {
+		values[f.Name] = f.String()
+	}
+	return values
+}
+
 var update = flag.Bool("update", false, "write testdata/published.txt again")
 
 // The tables of published models are those of testdata/published.txt: the network that a config.json without further
@@ -1456,15 +1237,15 @@ var update = flag.Bool("update", false, "write testdata/published.txt again")
 // and writing use the same tables, so that a network that is exported and opened again shows no mistake in them.
 func TestPublishedTables(t *testing.T) {
 	var b strings.Builder
-	standard := network(Config{})
+	standard := network(gpt.Config{})
 	for _, f := range published.Families() {
 		fmt.Fprintf(&b, "read %s:", f.ModelType)
 		// larger than memory
-		s, err := readSource(fmt.Appendf(nil, `{"model_type": %q}`, f.ModelType), parts.Registry{})
+		c, err := published.ReadUnchecked(fmt.Appendf(nil, `{"model_type": %q}`, f.ModelType))
 		if err != nil {
 			t.Fatalf("%s: %v", f.ModelType, err)
 		}
-		fields := network(s.Config)
+		fields := network(c)
 		for _, key := range slices.Sorted(maps.Keys(fields)) {
 			if value := fields[key]; value != standard[key] {
 				fmt.Fprintf(&b, " %s=%s", key, value)
@@ -1472,30 +1253,26 @@ func TestPublishedTables(t *testing.T) {
 		}
 		b.WriteString("\n")
 	}
-	all := exportable()
+	all := gpttest.Networks()
 	undivided := all["cohere"]
 	undivided.LogitsScaling = 0
 	all["cohere, logits as they are"] = undivided
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		m, err := New(emptyGraph(), all[name], 1)
+		m, err := gpt.New(gpttest.Graph(), all[name], 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		family, file, err := m.Config.family()
+		data, err := os.ReadFile(filepath.Join(gpttest.Exported(t, m, nil, safetensors.F32), "config.json"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		keys, err := family.Export(file)
-		if err != nil {
+		var line bytes.Buffer
+		if err := json.Compact(&line, data); err != nil {
 			t.Fatal(err)
 		}
-		data, err := json.Marshal(keys)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(&b, "write %s: %s\n", name, data)
+		fmt.Fprintf(&b, "write %s: %s\n", name, &line)
 		params := m.Params()
-		for i, x := range (source{Config: m.Config, family: family}.layout()).Export(params) {
+		for i, x := range published.LayoutOf(m.Config).Export(params) {
 			if strings.Contains(x.Name, ".1.") {
 				continue // as in block 0
 			}

@@ -1,14 +1,12 @@
-package text
+package chat
 
 import (
 	"encoding/json"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pkg/errors"
 )
-
-// Pair holds two answers to a prompt, of which people prefer the first.
-type Pair struct{ Chosen, Rejected Choice }
 
 // LoadPairs returns the pairs of a JSONL file with one of them per line:
 //
@@ -17,12 +15,12 @@ type Pair struct{ Chosen, Rejected Choice }
 //
 // Other keys are ignored. The token that ends a text follows an answer; in conversations, the answer is the last turn
 // of the assistant, with the mark that ends it.
-func LoadPairs(path string, tok Tokenizer, t Template) (list []Pair, err error) {
+func LoadPairs(path string, tok text.Tokenizer, t Template) (list []text.Pair, err error) {
 	return eachOf("pairs", path, tok, t, (*reader).pair)
 }
 
 // pair returns the pair of a line.
-func (r *reader) pair(line []byte) (p Pair, err error) {
+func (r *reader) pair(line []byte) (p text.Pair, err error) {
 	var e struct {
 		Prompt   *string         `json:"prompt"`
 		Chosen   json.RawMessage `json:"chosen"`
@@ -42,26 +40,26 @@ func (r *reader) pair(line []byte) (p Pair, err error) {
 }
 
 // answered returns the tokens of an answer to a prompt, or without a prompt those of a conversation.
-func (r *reader) answered(prompt *string, answer json.RawMessage) (Choice, error) {
+func (r *reader) answered(prompt *string, answer json.RawMessage) (text.Choice, error) {
 	if prompt != nil {
 		var s string
 		if err := field.UnmarshalPart(answer, &s); err != nil {
-			return Choice{}, err
+			return text.Choice{}, err
 		}
 		return r.completion(r.tok, *prompt, s, r.end(r.tok))
 	}
 	var messages []Message
 	if err := field.UnmarshalPart(answer, &messages); err != nil {
-		return Choice{}, errors.WithMessage(err, "without a prompt")
+		return text.Choice{}, errors.WithMessage(err, "without a prompt")
 	}
 	return r.lastAnswer(messages)
 }
 
 // lastAnswer returns the tokens of a conversation up to the end of its last answer.
-func (r *reader) lastAnswer(messages []Message) (Choice, error) {
+func (r *reader) lastAnswer(messages []Message) (text.Choice, error) {
 	ids, answer, err := r.conversation(messages)
 	if n := len(messages); err == nil && messages[n-1].Role != "assistant" {
-		return Choice{}, errors.Errorf("role: the last message is the %s's, want the assistant's", messages[n-1].Role)
+		return text.Choice{}, errors.Errorf("role: the last message is the %s's, want the assistant's", messages[n-1].Role)
 	}
 	end := len(ids)
 	for end > 0 && !answer[end-1] {
@@ -71,30 +69,23 @@ func (r *reader) lastAnswer(messages []Message) (Choice, error) {
 	for first > 0 && answer[first-1] {
 		first--
 	}
-	c := Choice{Tokens: ids[:end], First: first}
+	c := text.Choice{Tokens: ids[:end], First: first}
 	if err == nil {
 		c.Bytes = len(messages[len(messages)-1].Content)
-		err = c.check()
+		err = c.Check()
 	}
 	return c, err
-}
-
-// Prompt is a text for a model to answer. Answer holds the right answer, with which a score compares the model's.
-type Prompt struct {
-	Tokens []int  // with the beginning of the answer's turn, in a conversation
-	Text   string // the prompt, or the content of the last message
-	Answer string // the right answer; optional
 }
 
 // LoadPrompts returns the prompts of a JSONL file with one of them per line: {"prompt": "…", "answer": "…"} or
 // {"messages": [{"role": "user", "content": "…"}, …], "answer": "…"}. The answer is optional, and other keys are
 // ignored. The last message must not be the assistant's.
-func LoadPrompts(path string, tok Tokenizer, t Template) (list []Prompt, err error) {
+func LoadPrompts(path string, tok text.Tokenizer, t Template) (list []text.Prompt, err error) {
 	return eachOf("prompts", path, tok, t, (*reader).prompt)
 }
 
 // prompt returns the prompt of a line.
-func (r *reader) prompt(line []byte) (p Prompt, err error) {
+func (r *reader) prompt(line []byte) (p text.Prompt, err error) {
 	var e struct {
 		Prompt   *string   `json:"prompt"`
 		Messages []Message `json:"messages"`
@@ -121,7 +112,7 @@ func (r *reader) prompt(line []byte) (p Prompt, err error) {
 }
 
 // eachOf returns what read makes of the lines of a file, at least one.
-func eachOf[T any](kind, path string, tok Tokenizer, t Template, read func(*reader, []byte) (T, error)) (
+func eachOf[T any](kind, path string, tok text.Tokenizer, t Template, read func(*reader, []byte) (T, error)) (
 	list []T, err error) {
 
 	if tok == nil {

@@ -1,11 +1,13 @@
-package base
+package folder
 
 import (
 	"flag"
 
-	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
@@ -20,13 +22,13 @@ func TemplateFlag(fs *flag.FlagSet, name *string) {
 }
 
 // Template returns the template of conversations of a model, or that of -template if it is not empty.
-func Template(cp *checkpoint.Checkpoint, name string) (text.Template, error) {
-	t, err := gpt.LoadTemplate(cp)
+func Template(cp *checkpoint.Checkpoint, name string) (chat.Template, error) {
+	t, err := published.LoadTemplate(cp)
 	switch {
 	case err != nil || name == "":
 		return t, err
 	case name == "chatml":
-		t.Chat = text.ChatML
+		t.Chat = chat.ChatML
 		return t, nil
 	}
 	data, err := file.ReadText(name, mostTemplate)
@@ -35,4 +37,10 @@ func Template(cp *checkpoint.Checkpoint, name string) (text.Template, error) {
 	}
 	t.Chat = string(data)
 	return t, nil
+}
+
+// Prompt returns the tokens of the text of -prompt as a template begins it, at least one.
+func Prompt(tok text.Tokenizer, t chat.Template, prompt string) ([]int, error) {
+	ids, err := t.Prompt(tok, prompt)
+	return base.CheckPrompt(ids, err)
 }

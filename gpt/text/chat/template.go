@@ -1,4 +1,7 @@
-package text
+// Package chat writes conversations as tokens, by the template of a model, and reads examples of them: prompts with
+// answers to learn, questions with choices, and pairs of answers of which people prefer one. Start with NewWriter for a
+// conversation, and LoadAnswers for a file of examples.
+package chat
 
 import (
 	"bytes"
@@ -9,6 +12,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/jinja"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pkg/errors"
 )
 
@@ -102,15 +106,15 @@ const (
 	byAssistant = 'a'
 )
 
-// Chat writes conversations by a template. It is safe for concurrent use.
-type Chat struct {
+// Writer writes conversations by a template. It is safe for concurrent use.
+type Writer struct {
 	template Template
-	tok      Tokenizer
+	tok      text.Tokenizer
 	parsed   *jinja.Template
 }
 
-// NewChat parses the template of conversations, for a model with a tokenizer.
-func NewChat(t Template, tok Tokenizer) (*Chat, error) {
+// NewWriter parses the template of conversations, for a model with a tokenizer.
+func NewWriter(t Template, tok text.Tokenizer) (*Writer, error) {
 	if tok == nil {
 		return nil, errors.New("messages: the tokenizer is nil")
 	}
@@ -123,16 +127,16 @@ func NewChat(t Template, tok Tokenizer) (*Chat, error) {
 	if err != nil {
 		return nil, errors.WithMessage(err, "chat_template")
 	}
-	return &Chat{t, tok, parsed}, nil
+	return &Writer{t, tok, parsed}, nil
 }
 
 // Tokens returns the tokens of messages, and for each whether the assistant is to learn it: its own messages, and the
 // mark that follows them. If the last message is not the assistant's, the beginning of its answer follows, for a model
 // to continue. The template is evaluated as Hugging Face's libraries do, with limited work and memory, until the end of
 // ctx. It may refuse messages, such as a system message. A special token in the content of a message is ordinary text.
-func (c *Chat) Tokens(ctx context.Context, messages ...Message) (ids []int, answer []bool, err error) {
+func (c *Writer) Tokens(ctx context.Context, messages ...Message) (ids []int, answer []bool, err error) {
 	if c == nil || c.parsed == nil || ctx == nil {
-		return nil, nil, errors.New("messages: the chat or the context is nil, want a chat of NewChat and a context")
+		return nil, nil, errors.New("messages: the writer or the context is nil, want a writer of NewWriter and a context")
 	}
 	if err := checkMessages(messages); err != nil {
 		return nil, nil, err
@@ -142,7 +146,7 @@ func (c *Chat) Tokens(ctx context.Context, messages ...Message) (ids []int, answ
 	if err != nil {
 		return nil, nil, errors.WithMessage(err, "chat_template")
 	}
-	w := writer{tok: tok}
+	w := encoder{tok: tok}
 	for before := byte(0); said.S != ""; {
 		by, n := said.By[0], 1
 		for n < len(said.By) && said.By[n] == by {
@@ -197,27 +201,27 @@ func byTemplate(s string) jinja.Text { return jinja.By(jinja.ByTemplate, s) }
 
 // Prompt returns the tokens of a text that a model continues: the token that a text begins with, and those of the text,
 // in which a special token is ordinary text.
-func (t Template) Prompt(tok Tokenizer, text string) ([]int, error) {
+func (t Template) Prompt(tok text.Tokenizer, prompt string) ([]int, error) {
 	if tok == nil {
 		return nil, errors.New("prompt: the tokenizer is nil")
 	}
-	w := writer{tok: tok}
-	if specials, ok := tok.(special); ok {
+	w := encoder{tok: tok}
+	if specials, ok := tok.(text.Specials); ok {
 		if _, ok := specials.Special(t.Begin); ok {
 			w.mark(t.Begin)
 		}
 	}
-	w.text(text)
+	w.text(prompt)
 	ids, _, err := w.done()
 	return ids, err
 }
 
 // endOf returns the length of the mark at the beginning of a template's text after an answer.
-func (t Template) endOf(tok Tokenizer, s string) int {
+func (t Template) endOf(tok text.Tokenizer, s string) int {
 	if t.End != "" && strings.HasPrefix(s, t.End) {
 		return len(t.End)
 	}
-	if specials, ok := tok.(special); ok {
+	if specials, ok := tok.(text.Specials); ok {
 		if at, end, id := specials.NextSpecial(s); at == 0 && id >= 0 {
 			return end
 		}
@@ -226,8 +230,8 @@ func (t Template) endOf(tok Tokenizer, s string) int {
 }
 
 // end returns End, or else the usual token that the tokenizer has.
-func (t Template) end(tok Tokenizer) string {
-	specials, ok := tok.(special)
+func (t Template) end(tok text.Tokenizer) string {
+	specials, ok := tok.(text.Specials)
 	for _, name := range []string{"<|endoftext|>", "</s>", "<|end_of_text|>"} {
 		if t.End != "" || !ok {
 			break

@@ -1,4 +1,4 @@
-package text
+package chat
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 )
 
@@ -34,8 +35,8 @@ const (
 		`{% if add_generation_prompt %}{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}{% endif %}`
 )
 
-func conversation(t Template, tok Tokenizer, messages ...Message) (ids []int, answer []bool, err error) {
-	c, err := NewChat(t, tok)
+func conversation(t Template, tok text.Tokenizer, messages ...Message) (ids []int, answer []bool, err error) {
+	c, err := NewWriter(t, tok)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -117,7 +118,7 @@ func TestMarks(t *testing.T) {
 			t.Errorf("%q: got %v, error %v, want %v", begin, got, err, want)
 		}
 	}
-	if got, err := (Template{Begin: "<s>"}).Prompt(Bytes{}, "a"); err != nil || len(got) != 1 {
+	if got, err := (Template{Begin: "<s>"}).Prompt(text.Bytes{}, "a"); err != nil || len(got) != 1 {
 		t.Errorf("bytes: got %v, error %v, want one byte", got, err)
 	}
 	if _, err := (Template{}).Prompt(nil, "a"); err == nil || err.Error() != "prompt: the tokenizer is nil" {
@@ -165,7 +166,7 @@ func TestConversationOfUsers(t *testing.T) {
 		{Template{Chat: zephyrJinja}, []Message{{"user", "x"}}, "eos_token, which is undefined"},
 		{Template{}, []Message{{"user", "x"}}, "there is no chat_template"},
 	} {
-		_, _, err := conversation(tc.template, Bytes{}, tc.messages...)
+		_, _, err := conversation(tc.template, text.Bytes{}, tc.messages...)
 		wantError(t, err, tc.words)
 	}
 	_, _, err = conversation(Template{Chat: ChatML}, nil, Message{"user", "x"})
@@ -178,13 +179,13 @@ func TestConversationOfHostileTemplates(t *testing.T) {
 		"{{ [1,2][1::9223372036854775807] }}":                                             "",
 		"{% for a in range(99999) %}{% for b in range(99999) %}x{% endfor %}{% endfor %}": "work and memory",
 	} {
-		_, _, err := conversation(Template{Chat: chat}, Bytes{}, Message{"user", "x"})
+		_, _, err := conversation(Template{Chat: chat}, text.Bytes{}, Message{"user", "x"})
 		if want == "" && err == nil {
 			continue
 		}
 		wantError(t, err, want)
 	}
-	c, err := NewChat(Template{Chat: ChatML}, Bytes{})
+	c, err := NewWriter(Template{Chat: ChatML}, text.Bytes{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,8 +194,8 @@ func TestConversationOfHostileTemplates(t *testing.T) {
 	many := slices.Repeat([]Message{{"user", "x"}, {"assistant", "y"}}, 9999)
 	_, _, err = c.Tokens(ctx, many...)
 	wantError(t, err, context.Canceled.Error())
-	_, _, err = (*Chat)(nil).Tokens(ctx, many...)
-	wantError(t, err, "the chat or the context is nil")
+	_, _, err = (*Writer)(nil).Tokens(ctx, many...)
+	wantError(t, err, "the writer or the context is nil")
 }
 
 func TestReadTemplate(t *testing.T) {
@@ -230,7 +231,7 @@ func TestReadTemplate(t *testing.T) {
 }
 
 // spaced is a tokenizer whose tokens are pairs of letters, with a space in front of each text, as in LLaMA's.
-type spaced struct{ Bytes }
+type spaced struct{ text.Bytes }
 
 func (spaced) Encode(s string) (ids []int, err error) {
 	if strings.Contains(s, "!") {
@@ -244,8 +245,8 @@ func (spaced) Encode(s string) (ids []int, err error) {
 
 // The tokens of an answer are those that follow the prompt's in the tokens of both, if these begin with the prompt's.
 func TestWriterBorders(t *testing.T) {
-	spell := func(tok Tokenizer, prompt, answer string) (n int, ids []int, err error) {
-		w := writer{tok: tok}
+	spell := func(tok text.Tokenizer, prompt, answer string) (n int, ids []int, err error) {
+		w := encoder{tok: tok}
 		w.text(prompt)
 		w.turn(true)
 		w.text(answer)
@@ -268,7 +269,7 @@ func TestWriterBorders(t *testing.T) {
 			t.Errorf("%q, %q: got %d tokens of the prompt (%v), -want +got:\n%s", tc.prompt, tc.answer, n, err, diff)
 		}
 	}
-	w := writer{tok: spaced{}}
+	w := encoder{tok: spaced{}}
 	for _, s := range []string{"!", "b", "c"} {
 		w.text(s)
 		w.turn(false)

@@ -1,29 +1,35 @@
-package gpt
+package peft
 
 import (
 	"bytes"
+	"encoding/binary"
+	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/gpttest"
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/peft"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
 // scrambled returns a model whose numbers depend only on the names in its configuration, so models with the same base
 // are equal on it.
-func scrambled(t testing.TB, c Config) *Model { return scrambledIn(t, graph.Float64, c) }
+func scrambled(t testing.TB, c gpt.Config) *gpt.Model { return scrambledIn(t, graph.Float64, c) }
 
-func scrambledIn(t testing.TB, dtype graph.Dtype, c Config) *Model {
+func scrambledIn(t testing.TB, dtype graph.Dtype, c gpt.Config) *gpt.Model {
 	t.Helper()
 	c.VocabSize = 11
-	m, err := New(graph.New(dtype, 3), c, 1)
+	m, err := gpt.New(graph.New(dtype, 3), c, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,9 +42,9 @@ func scrambledIn(t testing.TB, dtype graph.Dtype, c Config) *Model {
 }
 
 // logitsAfter returns the logits after some tokens.
-func logitsAfter(t testing.TB, m *Model) []float64 {
+func logitsAfter(t testing.TB, m *gpt.Model) []float64 {
 	t.Helper()
-	d, err := NewDecoder(m, 1)
+	d, err := gpt.NewDecoder(m, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,20 +56,20 @@ func logitsAfter(t testing.TB, m *Model) []float64 {
 }
 
 // lora returns tiny with adapters of rank r and the given α.
-func lora(r int, alpha float64, targets ...string) Config {
-	c := tiny()
+func lora(r int, alpha float64, targets ...string) gpt.Config {
+	c := gpttest.Tiny()
 	c.LoraR, c.LoraAlpha, c.LoraTargets = r, alpha, targets
 	return c
 }
 
 // adapterFolder returns the adapter of a model after it was saved and opened.
-func adapterFolder(t testing.TB, m *Model) *Adapter {
+func adapterFolder(t testing.TB, m *gpt.Model) *Adapter {
 	t.Helper()
 	dir := t.TempDir()
-	if err := m.SaveAdapter(dir, "somebody/base"); err != nil {
+	if err := Save(dir, m, "somebody/base"); err != nil {
 		t.Fatal(err)
 	}
-	a, err := OpenAdapter(dir)
+	a, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,21 +86,29 @@ func matricesOf(t testing.TB, a *Adapter) []peft.Matrix {
 	return list
 }
 
-func adapted(t testing.TB, m *Model, list ...*Adapter) *Model {
+func adapted(t testing.TB, m *gpt.Model, list ...*Adapter) *gpt.Model {
 	t.Helper()
-	with, err := m.Adapted(1, list...)
+	with, err := Adapted(m, 1, list...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return with
 }
 
-func using(t testing.TB, m *Model, a *Adapter) []float64 {
+func using(t testing.TB, m *gpt.Model, a *Adapter) []float64 {
 	t.Helper()
-	if err := m.Use(a); err != nil {
+	if err := use(m, a); err != nil {
 		t.Fatal(err)
 	}
 	return logitsAfter(t, m)
+}
+
+// use is m.Use, where a nil pointer means no adapter.
+func use(m *gpt.Model, a *Adapter) error {
+	if a == nil {
+		return m.Use(nil)
+	}
+	return m.Use(a)
 }
 
 // An adapter that is saved and opened computes the same bits on the base, and is saved again as the same bytes. It has
@@ -109,9 +123,9 @@ func TestAdapterRoundTrip(t *testing.T) {
 		tuned := scrambled(t, c)
 		want := logitsAfter(t, tuned)
 		a := adapterFolder(t, tuned)
-		with := adapted(t, scrambled(t, tiny()), a)
+		with := adapted(t, scrambled(t, gpttest.Tiny()), a)
 		base := logitsAfter(t, with)
-		if diff := cmp.Diff(logitsAfter(t, scrambled(t, tiny())), base); diff != "" {
+		if diff := cmp.Diff(logitsAfter(t, scrambled(t, gpttest.Tiny())), base); diff != "" {
 			t.Errorf("before an adapter is used: -base +got:\n%s", diff)
 		}
 		if diff := cmp.Diff(want, using(t, with, a)); diff != "" || a.Base != "somebody/base" || cmp.Equal(want, base) {
@@ -139,12 +153,12 @@ func TestAdapterRoundTrip(t *testing.T) {
 			t.Errorf("fused %t, saved again: -want +got:\n%s", fused, diff)
 		}
 	}
-	base := logitsAfter(t, scrambled(t, tiny()))
+	base := logitsAfter(t, scrambled(t, gpttest.Tiny()))
 	empty := scrambled(t, lora(2, 3, "c_attn"))
 	if err := empty.Use(nil); err != nil {
 		t.Fatal(err)
 	}
-	with := adapted(t, scrambled(t, tiny()), adapterFolder(t, empty))
+	with := adapted(t, scrambled(t, gpttest.Tiny()), adapterFolder(t, empty))
 	if got := using(t, with, adapterFolder(t, empty)); !cmp.Equal(got, base) || with.Config.LoraR != 6 {
 		t.Errorf("an untrained adapter of rank %d: the base is another", with.Config.LoraR)
 	}
@@ -152,7 +166,7 @@ func TestAdapterRoundTrip(t *testing.T) {
 
 // An adapter of PEFT for the entire c_attn adds s·(B·A)ᵀ to the weight.
 func TestAdapterOfPEFT(t *testing.T) {
-	plain := scrambled(t, tiny())
+	plain := scrambled(t, gpttest.Tiny())
 	dir := t.TempDir()
 	c := peft.Config{Rank: 3, Alpha: 4, RootScale: true, Targets: []string{"attn.c_attn", "mlp.c_proj"}}
 	var list []peft.Matrix
@@ -175,11 +189,11 @@ func TestAdapterOfPEFT(t *testing.T) {
 	if err := peft.Write(dir, c, list); err != nil {
 		t.Fatal(err)
 	}
-	a, err := OpenAdapter(dir)
+	a, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	with := adapted(t, scrambled(t, tiny()), a)
+	with := adapted(t, scrambled(t, gpttest.Tiny()), a)
 	got, before := using(t, with, a), logitsAfter(t, plain)
 	for _, m := range list {
 		p, _ := plain.Graph.Leaf(strings.TrimPrefix(m.Name, "transformer.") + ".weight")
@@ -193,18 +207,18 @@ func TestAdapterOfPEFT(t *testing.T) {
 		}
 	}
 	want := logitsAfter(t, plain)
-	if d := relative(got, want, 0); !(d < 1e-12) || !(relative(before, want, 0) > 1e-2) || len(list) != 4 {
+	if d := gpttest.Relative(got, want, 0); !(d < 1e-12) || !(gpttest.Relative(before, want, 0) > 1e-2) || len(list) != 4 {
 		t.Errorf("%d matrices, %v off", len(list), d)
 	}
 	// of rank 9, which is separated into q, k and v
-	if d := relative(using(t, with, adapterFolder(t, with)), want, 0); !(d < 1e-12) {
+	if d := gpttest.Relative(using(t, with, adapterFolder(t, with)), want, 0); !(d < 1e-12) {
 		t.Errorf("saved and opened again: %v off", d)
 	}
 }
 
 // An adapter whose matrices have ranks and α of their own, in some blocks alone, adds s·(B·A)ᵀ to each weight.
 func TestAdapterPatterns(t *testing.T) {
-	plain, dir := scrambled(t, tiny()), t.TempDir()
+	plain, dir := scrambled(t, gpttest.Tiny()), t.TempDir()
 	const config = `{"peft_type": "LORA", "r": 3, "lora_alpha": 4, "use_rslora": true, "target_modules": "all-linear",
 		"rank_pattern": {"c_attn": 2}, "alpha_pattern": {"h\\.1\\..*": 7}}`
 	var tensors []safetensors.Tensor
@@ -235,7 +249,7 @@ func TestAdapterPatterns(t *testing.T) {
 			safetensors.Tensor{Name: name + ".lora_A.weight", Shape: []int{a.rank, in}, F32: down},
 			safetensors.Tensor{Name: name + ".lora_B.weight", Shape: []int{out, a.rank}, F32: up})
 	}
-	file := written(t, func(w *bytes.Buffer) error { return safetensors.Write(w, tensors, nil) })
+	file := gpttest.Written(t, func(w *bytes.Buffer) error { return safetensors.Write(w, tensors, nil) })
 	for name, data := range map[string][]byte{
 		"adapter_config.json": []byte(config), "adapter_model.safetensors": file,
 	} {
@@ -243,14 +257,14 @@ func TestAdapterPatterns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a, err := OpenAdapter(dir)
+	a, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	base, want := logitsAfter(t, scrambled(t, tiny())), logitsAfter(t, plain)
-	got := using(t, adapted(t, scrambled(t, tiny()), a), a)
-	if d := relative(got, want, 0); !(d < 1e-12) || !(relative(base, want, 0) > 1e-3) {
-		t.Errorf("the logits are %v off, those of the base %v", d, relative(base, want, 0))
+	base, want := logitsAfter(t, scrambled(t, gpttest.Tiny())), logitsAfter(t, plain)
+	got := using(t, adapted(t, scrambled(t, gpttest.Tiny()), a), a)
+	if d := gpttest.Relative(got, want, 0); !(d < 1e-12) || !(gpttest.Relative(base, want, 0) > 1e-3) {
+		t.Errorf("the logits are %v off, those of the base %v", d, gpttest.Relative(base, want, 0))
 	}
 }
 
@@ -261,13 +275,13 @@ func TestAdaptersTakeTurns(t *testing.T) {
 		adapterFolder(t, scrambled(t, lora(2, 3))), adapterFolder(t, scrambled(t, lora(3, 7, "c_attn"))),
 		adapterFolder(t, scrambled(t, lora(1, 5, "c_fc", "mlp.c_proj"))), nil,
 	}
-	all := adapted(t, scrambled(t, tiny()), list[:3]...)
-	d, err := NewDecoder(all, 1)
+	all := adapted(t, scrambled(t, gpttest.Tiny()), list[:3]...)
+	d, err := gpt.NewDecoder(all, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, i := range []int{0, 1, 2, 3, 1, 0} {
-		if err := all.Use(list[i]); err != nil {
+		if err := use(all, list[i]); err != nil {
 			t.Fatal(err)
 		}
 		if err := d.Reset(); err != nil {
@@ -277,11 +291,11 @@ func TestAdaptersTakeTurns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := logitsAfter(t, scrambled(t, tiny()))
+		want := logitsAfter(t, scrambled(t, gpttest.Tiny()))
 		if list[i] != nil {
-			want = using(t, adapted(t, scrambled(t, tiny()), list[i]), list[i])
+			want = using(t, adapted(t, scrambled(t, gpttest.Tiny()), list[i]), list[i])
 		}
-		if e := relative(got.Floats(), want, 0); !(e < 1e-12) {
+		if e := gpttest.Relative(got.Floats(), want, 0); !(e < 1e-12) {
 			t.Errorf("adapter %d: %v off", i, e)
 		}
 	}
@@ -292,7 +306,7 @@ func TestAdaptersTakeTurns(t *testing.T) {
 func TestUnmerge(t *testing.T) {
 	a, b := adapterFolder(t, scrambled(t, lora(2, 3))), adapterFolder(t, scrambled(t, lora(3, 7, "c_attn")))
 	for dtype, most := range map[graph.Dtype]float64{graph.Float64: 1e-12, graph.Float32: 1e-6} {
-		with := adapted(t, scrambledIn(t, dtype, tiny()), a, b)
+		with := adapted(t, scrambledIn(t, dtype, gpttest.Tiny()), a, b)
 		plain, err := with.Plain(1)
 		if err != nil {
 			t.Fatal(err)
@@ -303,7 +317,7 @@ func TestUnmerge(t *testing.T) {
 		}
 		want := using(t, with, a)
 		with.Merge()
-		if e := relative(logitsAfter(t, plain), want, 0); !(e < 10*most) {
+		if e := gpttest.Relative(logitsAfter(t, plain), want, 0); !(e < 10*most) {
 			t.Errorf("%v: merged: %v off", dtype, e)
 		}
 		if err := with.Use(b); err != nil {
@@ -313,74 +327,74 @@ func TestUnmerge(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, p := range plain.Params() {
-			if e := relative(p.Tensor().Floats(), before[i], 0); !(e < most) {
+			if e := gpttest.Relative(p.Tensor().Floats(), before[i], 0); !(e < most) {
 				t.Errorf("%v: unmerged: %s is %v off", dtype, p.Name(), e)
 			}
 		}
-		if e := relative(logitsAfter(t, with), logitsAfter(t, plain), 0); e != 0 {
+		if e := gpttest.Relative(logitsAfter(t, with), logitsAfter(t, plain), 0); e != 0 {
 			t.Errorf("%v: unmerged, an adapter is in use: %v off", dtype, e)
 		}
-		mustContain(t, with.Unmerge(nil), "got nil, want the one that was merged")
+		gpttest.MustContain(t, with.Unmerge(nil), "got nil, want the one that was merged")
 	}
 }
 
 // An adapter that does not fit is an error of one sentence with the matrix in it, and the model is unchanged.
 func TestAdapterRefuses(t *testing.T) {
 	a := adapterFolder(t, scrambled(t, lora(2, 3)))
-	plain := scrambled(t, tiny())
-	mustContain(t, plain.Use(a), "lora_r is 0: Adapted returns one")
-	mustContain(t, plain.SaveAdapter(t.TempDir(), ""), "the model has none, lora_r is 0")
-	mustContain(t, (*Model)(nil).Use(a), "model: got nil")
-	_, err := plain.Adapted(1)
-	mustContain(t, err, "got none, want at least one from OpenAdapter")
-	_, err = plain.Adapted(1, a, nil)
-	mustContain(t, err, "got none, want at least one from OpenAdapter")
-	_, err = plain.Adapted(1, new(Adapter))
-	mustContain(t, err, "got none, want at least one from OpenAdapter")
-	_, err = scrambled(t, lora(2, 3)).Adapted(1, a)
-	mustContain(t, err, "lora_r: got a model of 2, want one without adapters")
-	_, err = OpenAdapter(t.TempDir())
-	mustContain(t, err, "adapter_config.json")
+	plain := scrambled(t, gpttest.Tiny())
+	gpttest.MustContain(t, plain.Use(a), "lora_r is 0: want a model with lora_r, such as that of Adapted")
+	gpttest.MustContain(t, Save(t.TempDir(), plain, ""), "the model has none, lora_r is 0")
+	gpttest.MustContain(t, (*gpt.Model)(nil).Use(a), "model: got nil")
+	_, err := Adapted(plain, 1)
+	gpttest.MustContain(t, err, "got none, want at least one from Open")
+	_, err = Adapted(plain, 1, a, nil)
+	gpttest.MustContain(t, err, "got none, want at least one from Open")
+	_, err = Adapted(plain, 1, new(Adapter))
+	gpttest.MustContain(t, err, "got none, want at least one from Open")
+	_, err = Adapted(scrambled(t, lora(2, 3)), 1, a)
+	gpttest.MustContain(t, err, "lora_r: got a model of 2, want one without adapters")
+	_, err = Open(t.TempDir())
+	gpttest.MustContain(t, err, "adapter_config.json")
 
 	low := scrambled(t, lora(1, 3))
 	before := logitsAfter(t, low)
-	mustContain(t, low.Use(a), "transformer.h.0.attn.c_attn: r: got 2, want at most the model's lora_r 1")
-	mustContain(t, low.Use(new(Adapter)), "want one from OpenAdapter")
-	mustContain(
+	gpttest.MustContain(t, low.Use(a), "transformer.h.0.attn.c_attn: r: got 2, want at most the model's lora_r 1")
+	gpttest.MustContain(t, low.Use(new(Adapter)), "want one from Open")
+	gpttest.MustContain(
 		t, scrambled(t, lora(4, 3, "c_fc")).Use(a), "transformer.h.0.attn.c_attn: the model has no adapter there",
 	)
-	wide := tiny()
+	wide := gpttest.Tiny()
 	wide.NInner = 40
-	_, err = scrambled(t, wide).Adapted(1, a)
-	mustContain(t, err, "transformer.h.0.mlp.c_fc: got one for a matrix (16, 64), want (16, 40)")
-	shallow := tiny()
+	_, err = Adapted(scrambled(t, wide), 1, a)
+	gpttest.MustContain(t, err, "transformer.h.0.mlp.c_fc: got one for a matrix (16, 64), want (16, 40)")
+	shallow := gpttest.Tiny()
 	shallow.NLayer = 1
-	_, err = scrambled(t, shallow).Adapted(1, a)
-	mustContain(t, err, "transformer.h.1.", "the model has no adapter there")
-	deep := tiny()
+	_, err = Adapted(scrambled(t, shallow), 1, a)
+	gpttest.MustContain(t, err, "transformer.h.1.", "the model has no adapter there")
+	deep := gpttest.Tiny()
 	deep.NLayer = 3
-	_, err = scrambled(t, deep).Adapted(1, a)
-	mustContain(t, err, "transformer.h.2.attn.c_attn", "target_modules", "the file has no matrices")
+	_, err = Adapted(scrambled(t, deep), 1, a)
+	gpttest.MustContain(t, err, "transformer.h.2.attn.c_attn", "target_modules", "the file has no matrices")
 	q := *a
 	q.folder = &peft.Folder{Config: a.folder.Config, Shapes: a.folder.Shapes}
 	q.folder.Targets = []string{"q_proj"}
-	_, err = plain.Adapted(1, &q)
-	mustContain(t, err, "target_modules: got q_proj, want endings of transformer.h.0.attn.c_attn, ")
+	_, err = Adapted(plain, 1, &q)
+	gpttest.MustContain(t, err, "target_modules: got q_proj, want endings of transformer.h.0.attn.c_attn, ")
 	if diff := cmp.Diff(before, logitsAfter(t, low)); diff != "" {
 		t.Errorf("after an error: -before +after:\n%s", diff)
 	}
 	broken := scrambled(t, lora(2, 3))
 	broken.Params()[4].Tensor().Set(0, math.NaN())
 	dir := filepath.Join(t.TempDir(), "d")
-	mustContain(t, broken.SaveAdapter(dir, ""), broken.Params()[4].Name(), "NaN")
+	gpttest.MustContain(t, Save(dir, broken, ""), broken.Params()[4].Name(), "NaN")
 	if _, err := os.Stat(dir); err == nil {
 		t.Error("a broken adapter was written to a folder")
 	}
 }
 
 // smallLLaMA has 4 heads of queries and 2 of keys and values, with 6 features each.
-func smallLLaMA() Config {
-	c := tiny()
+func smallLLaMA() gpt.Config {
+	c := gpttest.Tiny()
 	c.NHead, c.NEmbd, c.NInner, c.QKSize, c.VSize = 4, 16, 20, 6, 6
 	c.Position, c.Norm, c.MLP, c.Attention, c.Head = "rope", "rmsnorm", "swiglu", "gqa", "linear"
 	c.Options.Set("n_kv_head", 2)
@@ -433,7 +447,7 @@ func TestAdapterOfLLaMA(t *testing.T) {
 	if err := peft.Write(dir, c, list); err != nil {
 		t.Fatal(err)
 	}
-	a, err := OpenAdapter(dir)
+	a, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -455,8 +469,8 @@ func TestAdapterOfLLaMA(t *testing.T) {
 		}
 	}
 	want := logitsAfter(t, plain)
-	if d := relative(got, want, 0); !(d < 1e-12) || !(relative(before, want, 0) > 1e-3) {
-		t.Errorf("%v off, the base is %v off", d, relative(before, want, 0))
+	if d := gpttest.Relative(got, want, 0); !(d < 1e-12) || !(gpttest.Relative(before, want, 0) > 1e-3) {
+		t.Errorf("%v off, the base is %v off", d, gpttest.Relative(before, want, 0))
 	}
 	again := adapterFolder(t, with)
 	if diff := cmp.Diff(list, matricesOf(t, again)); diff != "" {
@@ -473,7 +487,7 @@ func TestAdapterOfLLaMA(t *testing.T) {
 	if err := peft.Write(dir, c, []peft.Matrix{list[0], list[2], list[7], list[9]}); err != nil {
 		t.Fatal(err)
 	}
-	some, err := OpenAdapter(dir)
+	some, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -483,7 +497,7 @@ func TestAdapterOfLLaMA(t *testing.T) {
 		t.Errorf("queries and values: rank %d of %v", with.Config.LoraR, with.Config.LoraTargets)
 	}
 	both := adapted(t, scrambled(t, smallLLaMA()), a, some)
-	if d := relative(using(t, both, some), using(t, with, some), 0); !(d < 1e-12) {
+	if d := gpttest.Relative(using(t, both, some), using(t, with, some), 0); !(d < 1e-12) {
 		t.Errorf("beside another: %v off", d)
 	}
 }
@@ -491,8 +505,8 @@ func TestAdapterOfLLaMA(t *testing.T) {
 // An adapter beside packed weights computes what it computes beside the same weights as numbers, is saved again as the
 // same bytes, and can be left again. Packed weights take no merge, and Unmerge and packed adapters are refused.
 func TestAdapterBesidePackedWeights(t *testing.T) {
-	c := wide(tiny())
-	m := model32Of(t, c)
+	c := gpttest.Wide(gpttest.Tiny())
+	m := gpttest.Model(t, c)
 	for _, p := range m.Params() {
 		for i, x := range p.Tensor().F32 { // as bfloat16 holds it
 			p.Tensor().F32[i] = math.Float32frombits(math.Float32bits(x) &^ 0xffff)
@@ -502,26 +516,26 @@ func TestAdapterBesidePackedWeights(t *testing.T) {
 	a := adapterFolder(t, scrambledLike(t, c))
 	with := adapted(t, m, a)
 	base, want := logitsAfter(t, with), using(t, with, a)
-	packed := adapted(t, mustPack(t, m, graph.BF16), a)
-	if d := relative(using(t, packed, a), want, 0); !(d <= 1e-5) {
+	packed := adapted(t, gpttest.Packed(t, m, graph.BF16), a)
+	if d := gpttest.Relative(using(t, packed, a), want, 0); !(d <= 1e-5) {
 		t.Errorf("beside packed weights: off by %.2g of the logits beside numbers", d)
 	}
 	packed.Merge()
-	if d := relative(logitsAfter(t, packed), want, 0); !(d <= 1e-5) {
+	if d := gpttest.Relative(logitsAfter(t, packed), want, 0); !(d <= 1e-5) {
 		t.Errorf("after Merge: off by %.2g of the logits before", d)
 	}
 	if diff := cmp.Diff(matricesOf(t, a), matricesOf(t, adapterFolder(t, packed))); diff != "" {
 		t.Errorf("saved again: -want +got:\n%s", diff)
 	}
-	if d := relative(using(t, packed, nil), base, 0); !(d <= 1e-5) || relative(base, want, 0) < 0.01 {
+	if d := gpttest.Relative(using(t, packed, nil), base, 0); !(d <= 1e-5) || gpttest.Relative(base, want, 0) < 0.01 {
 		t.Errorf("without the adapter: off by %.2g of the base's logits", d)
 	}
-	mustContain(t, packed.Unmerge(a), "its weights are packed")
+	gpttest.MustContain(t, packed.Unmerge(a), "its weights are packed")
 	_, err := packed.Plain(1)
-	mustContain(t, err, "its weights are packed")
+	gpttest.MustContain(t, err, "its weights are packed")
 	c.LoraR = 64 // large enough to be packed too
-	mustContain(
-		t, mustPack(t, scrambledLike(t, c), graph.BF16).Use(nil), "adapter: model: its weights are packed, ", "lora_",
+	gpttest.MustContain(
+		t, gpttest.Packed(t, scrambledLike(t, c), graph.BF16).Use(nil), "adapter: model: its weights are packed, ", "lora_",
 	)
 }
 
@@ -529,13 +543,13 @@ func TestAdapterBesidePackedWeights(t *testing.T) {
 func TestAdaptedHasTheDropoutOfItsBase(t *testing.T) {
 	c := lora(2, 3)
 	a := adapterFolder(t, scrambled(t, c))
-	c = tiny()
+	c = gpttest.Tiny()
 	c.Dropout = 0.5
 	base := scrambled(t, c)
 	for _, training := range []bool{true, false} {
 		base.Graph.SetTraining(training)
 		m := adapted(t, base, a)
-		for _, m := range []*Model{m, plain(t, m)} {
+		for _, m := range []*gpt.Model{m, plain(t, m)} {
 			p, err := graph.Compile(m.Logits)
 			if err != nil {
 				t.Fatal(err)
@@ -555,7 +569,7 @@ func TestAdaptedHasTheDropoutOfItsBase(t *testing.T) {
 	}
 }
 
-func plain(t testing.TB, m *Model) *Model {
+func plain(t testing.TB, m *gpt.Model) *gpt.Model {
 	t.Helper()
 	without, err := m.Plain(1)
 	if err != nil {
@@ -565,10 +579,10 @@ func plain(t testing.TB, m *Model) *Model {
 }
 
 // scrambledLike returns a float32 model with numbers in its adapters.
-func scrambledLike(t testing.TB, c Config) *Model {
+func scrambledLike(t testing.TB, c gpt.Config) *gpt.Model {
 	t.Helper()
-	m := model32Of(t, c)
-	scramble(m.Params(), 7)
+	m := gpttest.Model(t, c)
+	gpttest.Scramble(m.Params(), 7)
 	return m
 }
 
@@ -589,7 +603,7 @@ func peftTensor(name string, mean float64, shape ...int) safetensors.Tensor {
 func writePEFT(t *testing.T, config string, tensors ...safetensors.Tensor) (*Adapter, error) {
 	t.Helper()
 	dir := t.TempDir()
-	file := written(t, func(w *bytes.Buffer) error { return safetensors.Write(w, tensors, nil) })
+	file := gpttest.Written(t, func(w *bytes.Buffer) error { return safetensors.Write(w, tensors, nil) })
 	for name, data := range map[string][]byte{
 		"adapter_config.json": []byte(config), "adapter_model.safetensors": file,
 	} {
@@ -597,7 +611,7 @@ func writePEFT(t *testing.T, config string, tensors ...safetensors.Tensor) (*Ada
 			t.Fatal(err)
 		}
 	}
-	return OpenAdapter(dir)
+	return Open(dir)
 }
 
 // Merging equals a change of the published folder, for matrices in any layout: with DoRA the rows of W + s·B·A get the
@@ -622,17 +636,17 @@ func TestMergeAdapter(t *testing.T) {
 		{"gemma", `"lora_alpha": 3, "r": 2`, map[string][2]int{"model.layers.0.mlp.down_proj": {24, 24}},
 			map[string][]int{"model.layers.1.input_layernorm.weight": {24}}},
 	} {
-		c := exportable()[tc.network]
+		c := gpttest.Networks()[tc.network]
 		if tc.network == "gpt2" {
 			c.NInner = 24
 		}
-		m, err := New(emptyGraph(), c, 1)
+		m, err := gpt.New(gpttest.Graph(), c, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		m.Graph.SetTraining(false)
-		scramble(m.Params(), 9)
-		before, dir := thought(t, m), exported(t, m, nil, safetensors.F32)
+		gpttest.Scramble(m.Params(), 9)
+		before, dir := gpttest.Logits(t, m), gpttest.Exported(t, m, nil, safetensors.F32)
 		path := filepath.Join(dir, "model.safetensors")
 		data, err := os.ReadFile(path)
 		if err != nil {
@@ -696,34 +710,38 @@ func TestMergeAdapter(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", tc.network, err)
 		}
-		if err := m.MergeAdapter(a); err != nil {
+		if err := Merge(m, a); err != nil {
 			t.Fatalf("%s: %v", tc.network, err)
 		}
-		changed := written(t, func(w *bytes.Buffer) error { return safetensors.Write(w, file, meta) })
+		changed := gpttest.Written(t, func(w *bytes.Buffer) error { return safetensors.Write(w, file, meta) })
 		if err := os.WriteFile(path, changed, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		want := loadedFrom(t, dir)
-		if d := relative(thought(t, m), thought(t, want), 0); !(d <= 1e-5) ||
-			!(relative(before, thought(t, want), 0) > 0.01) {
+		if d := gpttest.Relative(gpttest.Logits(t, m), gpttest.Logits(t, want), 0); !(d <= 1e-5) ||
+			!(gpttest.Relative(before, gpttest.Logits(t, want), 0) > 0.01) {
 			t.Errorf("%s: the logits are %.1e off", tc.network, d)
 		}
-		_, err = m.Adapted(1, a)
-		if mustContain(t, err, "use_dora: got a folder with it", "MergeAdapter"); !a.Replaces() {
+		_, err = Adapted(m, 1, a)
+		if gpttest.MustContain(t, err, "use_dora: got a folder with it", "Merge merges it"); !a.Replaces() {
 			t.Errorf("%s: the adapter replaces nothing", tc.network)
 		}
 	}
 }
 
 // loadedFrom returns the model of a folder without a tokenizer.
-func loadedFrom(t *testing.T, dir string) *Model {
+func loadedFrom(t *testing.T, dir string) *gpt.Model {
 	t.Helper()
-	cp, err := checkpoint.Load(dir, Fits())
+	cp, err := published.Load(dir, published.Fits())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer cp.Close()
-	m, err := LoadModel(emptyGraph(), cp)
+	s, err := published.SourceOf(cp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := s.Model(gpttest.Graph())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -734,15 +752,15 @@ func loadedFrom(t *testing.T, dir string) *Model {
 // A plain adapter is merged as Use and Merge do it. What does not fit changes nothing.
 func TestMergeAdapterRefuses(t *testing.T) {
 	a := adapterFolder(t, scrambled(t, lora(2, 3)))
-	m, with := scrambled(t, tiny()), adapted(t, scrambled(t, tiny()), a)
+	m, with := scrambled(t, gpttest.Tiny()), adapted(t, scrambled(t, gpttest.Tiny()), a)
 	want := using(t, with, a)
-	if err := m.MergeAdapter(a); err != nil || !(relative(logitsAfter(t, m), want, 0) <= 1e-12) || a.Replaces() {
+	if err := Merge(m, a); err != nil || !(gpttest.Relative(logitsAfter(t, m), want, 0) <= 1e-12) || a.Replaces() {
 		t.Errorf("the sum is another, %v", err)
 	}
 	before := logitsAfter(t, m)
-	mustContain(t, with.MergeAdapter(a), "lora_r: got a model of ")
-	mustContain(t, m.MergeAdapter(nil), "got none, want one from OpenAdapter")
-	mustContain(t, (*Model)(nil).MergeAdapter(a), "model: got nil")
+	gpttest.MustContain(t, Merge(with, a), "lora_r: got a model of ")
+	gpttest.MustContain(t, Merge(m, nil), "got none, want one from Open")
+	gpttest.MustContain(t, Merge(nil, a), "model: got nil")
 	const config = `{"peft_type": "LORA", "target_modules": "all-linear", "lora_alpha": 3, "r": 2`
 	const c = "transformer.h.0.attn.c_attn"
 	down, up := peftTensor(c+".lora_A.weight", 0, 2, 16), peftTensor(c+".lora_B.weight", 0, 34, 2)
@@ -778,16 +796,150 @@ func TestMergeAdapterRefuses(t *testing.T) {
 		a, err := writePEFT(t, config+tc.config+"}", append(tc.tensors, down, up)...)
 		m := m
 		if tc.want == "" {
-			tied := tiny()
+			tied := gpttest.Tiny()
 			tied.Head, tc.want = "tied", "lm_head.weight: got a head, want none"
 			m = scrambled(t, tied)
 		}
 		if err == nil {
-			err = m.MergeAdapter(a)
+			err = Merge(m, a)
 		}
-		mustContain(t, err, tc.want)
+		gpttest.MustContain(t, err, tc.want)
 	}
 	if got := logitsAfter(t, m); !cmp.Equal(got, before) {
 		t.Error("an adapter that does not fit has changed the model")
+	}
+}
+
+// An adapter that has not been merged cannot be unmerged: one that was never used, one that was used but not merged,
+// one that was trained since, and the same one twice. The weights do not change.
+func TestUnmergeRefuses(t *testing.T) {
+	a := adapterFolder(t, scrambled(t, lora(2, 3)))
+	for name, do := range map[string]func(m *gpt.Model){
+		"never used": func(*gpt.Model) {},
+		"not merged": func(m *gpt.Model) { m.Use(a) },
+		"trained": func(m *gpt.Model) {
+			m.Use(a)
+			m.Adapters()[0].Adapters[0].Up.Tensor().Set(0, 3)
+			m.Merge()
+		},
+		"the base": func(m *gpt.Model) { m.Use(a); m.Use(nil); m.Merge() },
+		"twice":    func(m *gpt.Model) { m.Use(a); m.Merge(); m.Merge(); check(t, m.Unmerge(a)) },
+		"read": func(m *gpt.Model) {
+			m.Use(a)
+			m.Merge()
+			var b bytes.Buffer
+			check(t, m.WriteWeights(&b))
+			check(t, m.ReadWeights(b.Bytes()))
+		},
+	} {
+		m := adapted(t, scrambled(t, gpttest.Tiny()), a)
+		do(m)
+		before := weights(m)
+		gpttest.MustContain(t, m.Unmerge(a), "adapter: it is not merged into the weights of this model")
+		if !bytes.Equal(weights(m), before) {
+			t.Errorf("%s: the weights have changed", name)
+		}
+	}
+}
+
+func weights(m *gpt.Model) []byte {
+	var b bytes.Buffer
+	m.WriteWeights(&b)
+	return b.Bytes()
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// claiming writes a safetensors file of these tensors, whose numbers are a hole of the claimed size.
+func claiming(t *testing.T, path string, shapes map[string][]int) {
+	t.Helper()
+	var header []string
+	end := 0
+	for _, name := range slices.Sorted(maps.Keys(shapes)) {
+		begin, shape := end, shapes[name]
+		end += 4 * shape[0] * shape[1]
+		header = append(
+			header,
+			fmt.Sprintf(
+				`%q: {"dtype": "F32", "shape": [%d, %d], "data_offsets": [%d, %d]}`, name, shape[0], shape[1], begin,
+				end,
+			),
+		)
+	}
+	all := "{" + strings.Join(header, ",") + "}"
+	data := append(binary.LittleEndian.AppendUint64(nil, uint64(len(all))), all...)
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, int64(len(data)+end)); err != nil {
+		t.Skip("this file system has no files with holes:", err)
+	}
+}
+
+// A folder that claims an excessive size is refused before memory is allocated for it.
+func TestClaimedSizes(t *testing.T) {
+	m := scrambled(t, gpttest.Tiny())
+	tuned := scrambled(t, lora(2, 3, "c_attn"))
+	adapter := func(shapes map[string][]int, rank int) func(dir string) error {
+		return func(dir string) error {
+			dir = filepath.Join(dir, "adapter")
+			if err := Save(dir, tuned, "base"); err != nil {
+				return err
+			}
+			config, err := os.ReadFile(filepath.Join(dir, "adapter_config.json"))
+			if err != nil {
+				return err
+			}
+			config = []byte(strings.Replace(string(config), `"r": 6`, fmt.Sprintf(`"r": %d`, rank), 1))
+			if err := os.WriteFile(filepath.Join(dir, "adapter_config.json"), config, 0o644); err != nil {
+				return err
+			}
+			claiming(t, filepath.Join(dir, "adapter_model.safetensors"), shapes)
+			a, err := Open(dir)
+			if err != nil {
+				return err
+			}
+			_, err = Adapted(m, 1, a)
+			return err
+		}
+	}
+	const q = "base_model.model.transformer.h.0.attn.c_attn.lora_"
+	c := m.Config.Resolved()
+	width, in := 2*c.NHead*c.QKSize+c.NHead*c.VSize, c.NEmbd
+	for want, open := range map[string]func(dir string) error{
+		"got one for a matrix (1000000000,": adapter(map[string][]int{q + "A.weight": {6, 1_000_000_000}, q +
+			"B.weight": {1_000_000_000, 6}}, 6),
+		"r: got 100000000, want at most 4096": adapter(map[string][]int{
+			q + "A.weight": {100_000_000, in}, q + "B.weight": {width, 100_000_000}}, 100_000_000),
+	} {
+		dir := t.TempDir()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := open(dir)
+		runtime.ReadMemStats(&after)
+		gpttest.MustContain(t, err, want)
+		if got := after.TotalAlloc - before.TotalAlloc; got > 32<<20 { // pools may have dropped what they held
+			t.Errorf("%s: %d bytes allocated", want, got)
+		}
+	}
+}
+
+// fan_in_fan_out is true if the base stores a matrix as (in, out), like GPT-2's Conv1D, and false for (out, in), like a
+// Linear of LLaMA. It is the same after saving and opening.
+func TestFanInFanOut(t *testing.T) {
+	llama := smallLLaMA()
+	llama.LoraR, llama.LoraAlpha, llama.LoraTargets = 2, 3, []string{"attn.c_attn"}
+	for name, test := range map[string]struct {
+		config gpt.Config
+		want   bool
+	}{"gpt2": {lora(2, 3, "c_attn"), true}, "llama": {llama, false}} {
+		if got := adapterFolder(t, scrambled(t, test.config)).folder.FanIn; got != test.want {
+			t.Errorf("%s: fan_in_fan_out: got %t, want %t", name, got, test.want)
+		}
 	}
 }

@@ -1,65 +1,55 @@
-package gpt
+package published
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
-	"github.com/pedestrian-ml/pedestrian/gpt/published"
-	"github.com/pkg/errors"
 )
 
-// FromHuggingFace reads a config.json in Hugging Face's names, of one of published.Families, or as written by
-// [Config.HuggingFace]. Absent keys have Hugging Face's defaults. Settings that a Config cannot express are errors. So
-// are unknown keys with a value, such as quantization_config, except those that change no logits, such as
-// transformers_version. The experts of gpt-oss may be in blocks of MXFP4. The training half stays zero. own holds the
-// user-defined variants of the program that wrote the file, if any.
+// ReadConfig reads a config.json in Hugging Face's names, of one of Families, or as gpt.Config.HuggingFace writes it.
+// Absent keys have Hugging Face's defaults. Settings that a Config cannot express are errors. So are unknown keys with
+// a value, such as quantization_config, except those that change no logits, such as transformers_version. The experts
+// of gpt-oss may be in blocks of MXFP4. The training half stays zero. own holds the user-defined variants of the
+// program that wrote the file, if any.
 //
 // A value is taken as it is: null, false, 0 and empty texts, lists and objects count as absent only where the family's
 // programs say so. Rates of dropout are read where the network has one rate for all places, as in GPT-2; other files
 // describe a training that has ended, so a further training has the dropout that its Config asks for.
-func FromHuggingFace(data []byte, own ...parts.Registry) (Config, error) {
-	s, err := readSource(data, parts.Join(own...))
+func ReadConfig(data []byte, own ...parts.Registry) (gpt.Config, error) {
+	c, _, err := read(data, parts.Join(own...))
 	if err != nil {
-		return Config{}, err
+		return gpt.Config{}, err
 	}
-	return s.Config, s.validate()
+	validated := c
+	validated.Kernels = true // whether it computes with kernels is up to the graph on which it is built
+	return c, validated.ValidateModel()
 }
 
-// HuggingFace returns the network's part of c as the config.json of Hugging Face's GPT-2, indented. If the network
-// computes something else than GPT-2 (a post-norm block, heads of another size, adapters, a bias in the head),
-// model_type is "pedestrian", so that no other program takes the weights for a GPT-2's, and the differing fields are
-// written under their names in Config.
-func (c Config) HuggingFace() ([]byte, error) {
-	p, o, err := c.validated()
-	if err != nil {
-		return nil, err
+// read returns the network of a config.json, without validating it, and its family, which is empty for a network of this
+// library that is no GPT-2.
+func read(data []byte, own parts.Registry) (c gpt.Config, f Family, err error) {
+	c, ours := gpt.FromHuggingFace(data, own)
+	if modelType, _, _ := modelTypeOf(data); modelType == ownType {
+		return c, f, ours
+	} else if ours == nil {
+		return c, GPT2(), nil
 	}
-	c = p.Config
-	t, err := c.translated(published.GPT2())
-	if err != nil {
-		return nil, err
+	if f, err = FamilyOf(data); err != nil {
+		return c, f, err
 	}
-	if len(t.differ.Without("bias")) > 0 || c.Bias && o.ownHead {
-		if t, err = c.translated(published.Own()); err != nil {
-			return nil, err
-		}
+	c = gpt.Config{Parts: own}
+	if err := f.Read(data, c.NetworkFields(), own.WithLibrary().Activations); err != nil {
+		return gpt.Config{}, f, err
 	}
-	data, err := append(t.file, t.differ...).MarshalJSON()
-	if err != nil {
-		return nil, err
+	if c.Head == "linear" && c.Bias && !f.HeadBias {
+		c.Head = unbiasedHead
 	}
-	var b bytes.Buffer
-	if err := json.Indent(&b, data, "", "  "); err != nil {
-		return nil, errors.Wrap(err, "config")
-	}
-	b.WriteByte('\n')
-	return b.Bytes(), nil
+	return c, f, nil
 }
 
 // translation is a network in the form of a family.
@@ -70,9 +60,9 @@ type translation struct {
 
 // translated returns c, which must be resolved, in the form of a family. It reads the written file to find the fields
 // that the family cannot express.
-func (c Config) translated(f published.Family) (t translation, err error) {
+func translated(c gpt.Config, f Family) (t translation, err error) {
 	c.With.Set("initialization", parts.Names(parts.Initializations())[0]) // of no effect on weights that are there
-	got, activations := c.networkFields(), c.known().Activations
+	got, activations := c.NetworkFields(), c.Parts.WithLibrary().Activations
 	if t.file, err = f.Write(got, activations); err != nil {
 		return t, err
 	}
@@ -80,9 +70,9 @@ func (c Config) translated(f published.Family) (t translation, err error) {
 	if err != nil {
 		return t, err
 	}
-	var read Config
+	var read gpt.Config
 	read.Parts = c.Parts
-	t.want = read.networkFields() // point into read, which is resolved below
+	t.want = read.NetworkFields() // point into read, which is resolved below
 	if err := f.Read(data, t.want, activations); err != nil {
 		return t, err
 	}
@@ -95,22 +85,22 @@ func (c Config) translated(f published.Family) (t translation, err error) {
 	return t, nil
 }
 
-// Family returns the model_type, such as gpt2 or llama, under which Export writes a network like c. If there is none,
+// ModelType returns the model_type, such as gpt2 or llama, under which Export writes a network like c. If there is none,
 // the error names the family that differs in the fewest fields, and these fields.
-func (c Config) Family() (modelType string, err error) {
+func ModelType(c gpt.Config) (string, error) {
 	if err := c.ValidateModel(); err != nil {
 		return "", err
 	}
-	f, _, err := c.Resolved().family()
+	f, _, err := familyOf(c.Resolved())
 	return f.ModelType, err
 }
 
-// family returns the family of c, which must be resolved, and its config.json.
-func (c Config) family() (published.Family, field.List, error) {
+// familyOf returns the family of c, which must be resolved, and its config.json.
+func familyOf(c gpt.Config) (Family, field.List, error) {
 	var nearest misfit
-	biased := c.biasedHead()
-	for _, f := range published.Families() {
-		file, differ, err := c.in(f, biased)
+	biased := slices.Contains(c.Trained(), "lm_head.bias")
+	for _, f := range Families() {
+		file, differ, err := in(c, f, biased)
 		switch {
 		case err != nil: // a setting that it needs is missing
 			continue
@@ -120,18 +110,13 @@ func (c Config) family() (published.Family, field.List, error) {
 			nearest = misfit{"the network is of no published family; the nearest is " + f.ModelType + ":", differ}
 		}
 	}
-	return published.Family{}, nil, nearest
+	return Family{}, nil, nearest
 }
 
-// biasedHead reports whether the head has a bias.
-func (c Config) biasedHead() bool {
-	o, _ := c.planned().outline()
-	return slices.Contains(o.names, "lm_head.bias")
-}
-
-// in returns c's config.json in a family, and the fields that the family cannot express. biased is c.biasedHead().
-func (c Config) in(f published.Family, biased bool) (file field.List, differ []difference, err error) {
-	t, err := c.translated(f)
+// in returns c's config.json in a family, and the fields that the family cannot express. biased reports whether the head
+// has a bias.
+func in(c gpt.Config, f Family, biased bool) (file field.List, differ []difference, err error) {
+	t, err := translated(c, f)
 	if err != nil {
 		return nil, nil, err
 	}
