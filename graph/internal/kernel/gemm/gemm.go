@@ -109,7 +109,7 @@ func (g *product[T]) run(p *kernel.Pool) {
 	}
 	threads := kernel.Worth[T](p, operations)
 	j := task[T]{product: *g}
-	j.rows, j.cols = chunk(g.m, g.n, g.k, threads, panelRows)
+	j.rows, j.cols = cuts.chunk(g.m, g.n, g.k, threads, g.a.Trans)
 	j.across = (g.n + j.cols - 1) / j.cols
 	kernel.SpreadOn(p, threads, (g.m+j.rows-1)/j.rows*j.across, 1, j)
 }

@@ -81,14 +81,16 @@ func (s *microkernels) tile(g *product[float32], top, bottom, left, right int) {
 	step := depth(g.k)
 	for l := 0; l < g.k; l += step {
 		k := min(step, g.k-l)
-		if !s.packs(g.a, bottom-top) {
-			s.strips(g, buffer, g.a.From(top, l), l, k, top, bottom, left, right)
+		if !s.packs(g.a, bottom-top, right-left) {
+			s.strips(g, buffer, g.a.From(top, l), bottom-top, l, k, top, bottom, left, right)
 			continue
 		}
-		for i := top; i < bottom; i += packedMax {
-			m := min(packedMax, bottom-i)
+		rows := cuts.rows / packedMax * packedMax
+		for i := top; i < bottom; i += rows {
+			m := min(rows, bottom-i)
 			s.packLeft(buffer, g.a.From(i, l), m, k)
-			s.strips(g, buffer, Matrix[float32]{buffer.a[:], packedMax, true}, l, k, i, i+m, left, right)
+			panels := Matrix[float32]{buffer.a[:], packedMax, true}
+			s.strips(g, buffer, panels, packedMax, l, k, i, i+m, left, right)
 		}
 	}
 }
@@ -114,19 +116,27 @@ func (g *product[T]) checkBounds(i, j int) {
 	_ = g.d.pointerOrNil(i, j)
 }
 
-// packs reports whether a is copied to columns. A matrix stored by rows must be copied if the set has no kernel for
-// rows, unless it is a single row. In a matrix stored by columns, the cache lines of long rows are evicted before the
-// next tile reads their rest, unless a tile covers most of a line.
-func (s *microkernels) packs(a Matrix[float32], m int) bool {
-	if !a.Trans {
+// packs reports whether m rows of a are copied to columns, for n columns of b. A matrix stored by rows must be copied
+// if the set has no kernel for rows, unless it is a single row. In a matrix stored by columns, the cache lines of long
+// rows are evicted before the next tile reads their rest, unless a tile covers most of a line. Then the lines stay in
+// the second cache, and a copy gains only if the third is far: for many columns, or if multiples of 4 KiB evict one
+// another from the second cache as well.
+func (s *microkernels) packs(a Matrix[float32], m, n int) bool {
+	switch {
+	case !a.Trans:
 		return s.rows == nil && m > 1
+	case m <= s.height || a.Stride <= 384:
+		return false
+	case s.lanes < 16:
+		return true
 	}
-	return a.Stride > 384 && s.lanes < 16 && m > s.height
+	return cuts.far && (n >= copiedCols || n >= maxCols && a.Stride%1024 == 0)
 }
 
-// strips adds the products of k … of rows top … bottom, strip by strip of b. a begins with the first of them.
+// strips adds the products of k … of rows top … bottom, strip by strip of b. a begins with the first of them. It
+// consists of panels of the given number of rows, depthMax columns apart.
 func (s *microkernels) strips(
-	g *product[float32], buffer *panel, a Matrix[float32], l, k, top, bottom, left, right int,
+	g *product[float32], buffer *panel, a Matrix[float32], panel, l, k, top, bottom, left, right int,
 ) {
 	d := g.d
 	if l > 0 {
@@ -148,8 +158,10 @@ func (s *microkernels) strips(
 		} else {
 			s.pack(buffer, g.b, l, j, k, n)
 		}
-		kernel(g.c.pointer(top, j), g.c.Stride, &a.Data[0], a.Stride, b, ldb, d.pointerOrNil(top, j), d.Stride,
-			k, bottom-top, n, g.alpha)
+		for i := top; i < bottom; i += panel {
+			kernel(g.c.pointer(i, j), g.c.Stride, &a.Data[(i-top)*depthMax], a.Stride, b, ldb,
+				d.pointerOrNil(i, j), d.Stride, k, min(panel, bottom-i), n, g.alpha)
+		}
 		j += n
 	}
 }

@@ -4,12 +4,12 @@ package gemm
 
 import "sync"
 
-const packedMax = 96 // number of columns of a copied at a time: a multiple of every tile's height
+const packedMax = 96 // number of rows of a in a panel of columns: a multiple of every tile's height
 
 // panel is the buffer into which one thread packs operands.
 type panel struct {
-	b      [2 * 16 * depthMax]float32 // a strip of b: k rows of two vectors
-	a      [packedMax * depthMax]float32
+	b      [2 * 16 * depthMax]float32  // a strip of b: k rows of two vectors
+	a      [maxRows * depthMax]float32 // panels of a
 	square [16 * 16]float32
 }
 
@@ -67,17 +67,28 @@ func (s *microkernels) packTransposed(buffer *panel, b Matrix[float32], l, j, k,
 	}
 }
 
-// packLeft copies the first m rows and k columns of a to the buffer, by columns. It transposes rows in squares.
+// packLeft copies the first m rows and k columns of a to panels in the buffer, by columns. It transposes rows in
+// squares.
 func (s *microkernels) packLeft(buffer *panel, a Matrix[float32], m, k int) {
-	if a.Trans {
-		for l := range k {
-			copy(buffer.a[l*packedMax:][:m], a.Data[l*a.Stride:][:m])
+	if !a.Trans {
+		for i := 0; i < m; i += packedMax {
+			s.packRows(buffer.a[i*depthMax:], a.From(i, 0), min(packedMax, m-i), k)
 		}
 		return
 	}
+	for l := range k {
+		column := a.Data[l*a.Stride:][:m]
+		for i := 0; i < m; i += packedMax {
+			copy(buffer.a[i*depthMax+l*packedMax:], column[i:min(m, i+packedMax)])
+		}
+	}
+}
+
+// packRows copies at most packedMax rows of a to a panel.
+func (s *microkernels) packRows(panel []float32, a Matrix[float32], m, k int) {
 	full, turned := m/s.lanes*s.lanes, k/s.lanes
 	for i := 0; i < full; i += s.lanes {
-		s.transpose(&buffer.a[i], packedMax, a.pointer(i, 0), a.Stride, turned)
+		s.transpose(&panel[i], packedMax, a.pointer(i, 0), a.Stride, turned)
 	}
 	for i := range m {
 		from := 0
@@ -85,7 +96,7 @@ func (s *microkernels) packLeft(buffer *panel, a Matrix[float32], m, k int) {
 			from = turned * s.lanes
 		}
 		for l := from; l < k; l++ {
-			buffer.a[l*packedMax+i] = a.Data[i*a.Stride+l]
+			panel[l*packedMax+i] = a.Data[i*a.Stride+l]
 		}
 	}
 }
