@@ -81,7 +81,7 @@ func (s *microkernels) tile(g *product[float32], top, bottom, left, right int) {
 	step := depth(g.k)
 	for l := 0; l < g.k; l += step {
 		k := min(step, g.k-l)
-		if !s.packs(g.a, bottom-top, right-left) {
+		if !s.packs(g.a, bottom-top, right-left, k) {
 			s.strips(g, buffer, g.a.From(top, l), bottom-top, l, k, top, bottom, left, right)
 			continue
 		}
@@ -116,12 +116,12 @@ func (g *product[T]) checkBounds(i, j int) {
 	_ = g.d.pointerOrNil(i, j)
 }
 
-// packs reports whether m rows of a are copied to columns, for n columns of b. A matrix stored by rows must be copied
-// if the set has no kernel for rows, unless it is a single row. In a matrix stored by columns, the cache lines of long
-// rows are evicted before the next tile reads their rest, unless a tile covers most of a line. Then the lines stay in
-// the second cache, and a copy gains only if the third is far: for many columns, or if multiples of 4 KiB evict one
-// another from the second cache as well.
-func (s *microkernels) packs(a Matrix[float32], m, n int) bool {
+// packs reports whether m rows and k columns of a are copied, for n columns of b. A matrix stored by rows must be copied to
+// columns if the set has no kernel for rows, unless it is a single row. In a matrix stored by columns, the cache lines
+// of long rows are evicted before the next tile reads their rest, unless a tile covers most of a line. Even then a copy
+// gains where the third cache is far, if deep columns meet many of b, or if multiples of 4 KiB evict one another from
+// the second cache as well.
+func (s *microkernels) packs(a Matrix[float32], m, n, k int) bool {
 	switch {
 	case !a.Trans:
 		return s.rows == nil && m > 1
@@ -130,7 +130,7 @@ func (s *microkernels) packs(a Matrix[float32], m, n int) bool {
 	case s.lanes < 16:
 		return true
 	}
-	return cuts.far && (n >= copiedCols || n >= maxCols && a.Stride%1024 == 0)
+	return cuts.far && (n >= copiedCols && k > depthMax/2 || n >= maxCols && a.Stride%1024 == 0)
 }
 
 // strips adds the products of k … of rows top … bottom, strip by strip of b. a begins with the first of them. It
