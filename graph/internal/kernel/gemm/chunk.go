@@ -38,12 +38,12 @@ func cutsFor(bytes, threads int) cut {
 // far, most of all if a is transposed, which takes longest to fetch. There are enough chunks for all threads. 12 and 32
 // are multiples of the height and width of every tile; a single row is taken 128 columns at a time.
 //
-// A single thread takes all columns and, unless the third cache is far, enough rows that b is hardly copied twice: a
-// then comes from the third cache, but not from memory.
+// A single thread takes all columns and enough rows that b is hardly copied twice: a then comes from the third cache,
+// but not from memory. If the third cache is far, the block of a stays in the second: it has more rows if k is small.
 func (c cut) chunk(m, n, k, threads int, transposed bool) (rows, cols int) {
 	switch {
 	case threads == 1 && c.far:
-		return c.rows, n
+		return c.rows * depthMax / depth(k) / 12 * 12, n
 	case threads == 1:
 		return 8 * c.rows, n
 	}

@@ -118,18 +118,19 @@ func eachCut(body func(set string, p *kernel.Pool)) {
 // thread still gets three chunks.
 func TestFarCuts(t *testing.T) {
 	for _, s := range []struct {
-		threads    int
+		k, threads int
 		transposed bool
 		cut        cut
 		rows, cols int
 	}{
-		{1, false, cut{maxRows, true}, maxRows, 1536},
-		{1, true, cut{maxRows, false}, 8 * maxRows, 1536},
-		{2, false, cut{maxRows, true}, 348, 128},
-		{2, true, cut{maxRows, true}, 348, 256},
-		{2, true, cut{maxRows, false}, 348, 32},
+		{512, 1, false, cut{maxRows, true}, maxRows, 1536},
+		{128, 1, false, cut{maxRows, true}, 2 * maxRows, 1536},
+		{512, 1, true, cut{maxRows, false}, 8 * maxRows, 1536},
+		{512, 2, false, cut{maxRows, true}, 348, 128},
+		{512, 2, true, cut{maxRows, true}, 348, 256},
+		{512, 2, true, cut{maxRows, false}, 348, 32},
 	} {
-		if rows, cols := s.cut.chunk(2048, 1536, 512, s.threads, s.transposed); rows != s.rows || cols != s.cols {
+		if rows, cols := s.cut.chunk(2048, 1536, s.k, s.threads, s.transposed); rows != s.rows || cols != s.cols {
 			t.Errorf("%v: got %d × %d", s, rows, cols)
 		}
 	}
