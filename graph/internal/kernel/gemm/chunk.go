@@ -34,9 +34,9 @@ func cutsFor(bytes, threads int) cut {
 
 // chunk returns the size of the part of c that a thread computes at a time. It has many rows, at most those of the cut,
 // so that packing b costs little, and few operations, so that a stopped thread delays little. If k is a vocabulary, the
-// rows of a come from memory; the part is then wide, so that they are seldom read again. So it is if the third cache is
-// far, most of all if a is transposed, which takes longest to fetch. There are enough chunks for all threads. 12 and 32
-// are multiples of the height and width of every tile; a single row is taken 128 columns at a time.
+// rows of a come from memory; the part is then wide, so that they are seldom read again. So it is for a transposed a if
+// the third cache is far. There are enough chunks for all threads. 12 and 32 are multiples of the height and width of
+// every tile; a single row is taken 128 columns at a time.
 //
 // A single thread takes all columns and enough rows that b is hardly copied twice: a then comes from the third cache,
 // but not from memory. If the third cache is far, the block of a stays in the second: it has more rows if k is small.
@@ -48,11 +48,8 @@ func (c cut) chunk(m, n, k, threads int, transposed bool) (rows, cols int) {
 		return 8 * c.rows, n
 	}
 	few, widest := 8<<20, maxCols
-	if c.far {
-		few = 256 << 20
-	}
 	if c.far && transposed {
-		widest = 2 * maxCols
+		few, widest = 256<<20, 2*maxCols
 	}
 	if k > vocabulary {
 		few = max(few, 2*m*n*k/(6*threads))

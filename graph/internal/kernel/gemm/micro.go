@@ -116,11 +116,11 @@ func (g *product[T]) checkBounds(i, j int) {
 	_ = g.d.pointerOrNil(i, j)
 }
 
-// packs reports whether m rows and k columns of a are copied, for n columns of b. A matrix stored by rows must be copied to
-// columns if the set has no kernel for rows, unless it is a single row. In a matrix stored by columns, the cache lines
-// of long rows are evicted before the next tile reads their rest, unless a tile covers most of a line. Even then a copy
-// gains where the third cache is far, if deep columns meet many of b, or if multiples of 4 KiB evict one another from
-// the second cache as well.
+// packs reports whether m rows and k columns of a are copied, for n columns of b. A matrix stored by rows must be
+// copied to columns if the set has no kernel for rows, unless it is a single row. In a matrix stored by columns, the
+// cache lines of long rows are evicted before the next tile reads their rest, unless a tile covers most of a line. Even
+// then a copy gains where the third cache is far, if deep columns meet many of b, or if multiples of 4 KiB evict one
+// another from the second cache as well.
 func (s *microkernels) packs(a Matrix[float32], m, n, k int) bool {
 	switch {
 	case !a.Trans:
