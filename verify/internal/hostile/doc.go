@@ -4,5 +4,3 @@
 // type. No call may panic or allocate memory for sizes that do not exist, and every call that can return an error must
 // return one. Calls that are valid although they look wrong are listed in allowed_test.go, with the reason.
 package hostile
-
-//go:generate go run ./list

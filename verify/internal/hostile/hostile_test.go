@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
-	"os"
 	"reflect"
 	"runtime/metrics"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
-	"github.com/pedestrian-ml/pedestrian/internal/heap"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
@@ -246,9 +244,4 @@ func some[T any](o *outcome, values iter.Seq2[T, error]) {
 		}
 		n++
 	}
-}
-
-func TestMain(m *testing.M) {
-	heap.Limit()
-	os.Exit(m.Run())
 }

@@ -27,7 +27,7 @@ func TestFilesAreOpenedInOnePlace(t *testing.T) {
 		"graph/internal/kernel/gen":          "writes the module's own assembly",
 		"internal/fuzzed":                    "makes the files of tests",
 		"examples/internal/flagtest":         "helps tests",
-		"verify/internal/hostile/list":       "a tool that reads the module and writes the names to call",
+		"verify/internal/api":                "a tool that reads the module",
 		"verify/internal/notice":             "a tool that reads the module and its dependencies",
 		"verify/internal/mutate":             "a tool that reads the module and what the compiler writes",
 	}
