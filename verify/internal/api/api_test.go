@@ -1,146 +1,126 @@
-package api
+package main
 
 import (
-	"flag"
-	"maps"
+	"bytes"
+	"io"
 	"os"
-	"path"
-	"regexp"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 )
 
-var update = flag.Bool("update", false, "write testdata/names.txt again")
+// The names of a package are those that other modules see: fields and methods, promoted ones too, of all systems.
+func TestExported(t *testing.T) {
+	tree := fstest.MapFS{
+		"gpt/model.go": {Data: []byte(`package gpt
+import ("math/big"; "github.com/pedestrian-ml/pedestrian/nn"; "github.com/pedestrian-ml/pedestrian/gpt/internal/base")
+type Model struct { nn.Layer; *base.State; Size *big.Int; secret int }
+func (*Model) Step() {}
+func New() *Model { return nil }
+type Reader interface { nn.Sizer; Read() }
+const Limit, hidden = 1, 2
+`)},
+		"gpt/model_linux.go":           {Data: []byte("package gpt\nfunc Peak() {}")},
+		"gpt/model_windows.go":         {Data: []byte("package gpt\nfunc Peak() {}")},
+		"gpt/model_test.go":            {Data: []byte("package gpt\nfunc Helper() {}")},
+		"gpt/internal/base/state.go":   {Data: []byte("package base\ntype State struct{ Done int }")},
+		"nn/layer.go":                  {Data: []byte("package nn\ntype Layer struct{ Weight int }")},
+		"nn/sizer.go":                  {Data: []byte("package nn\ntype Sizer interface{ Len() int }")},
+		"gpt/testdata/a.go":            {Data: []byte("package a\nvar A int")},
+		"examples/graph/main.go":       {Data: []byte("package main\nvar B int")},
+		".github/c.go":                 {Data: []byte("package c\nvar C int")},
+		"gpt/broken/testdata/wrong.go": {Data: []byte("package")},
+	}
+	want := strings.Fields(`gpt.Limit gpt.Model gpt.Model.Done gpt.Model.Layer gpt.Model.Size gpt.Model.State
+		gpt.Model.Step gpt.Model.Weight gpt.New gpt.Peak gpt.Reader gpt.Reader.Len gpt.Reader.Read
+		nn.Layer nn.Layer.Weight nn.Sizer nn.Sizer.Len`)
+	for i, name := range want {
+		want[i] = strings.Replace(name, ".", " ", 1)
+	}
+	if got, err := exported(tree); err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+	if _, err := exported(fstest.MapFS{"nn/wrong.go": {Data: []byte("package")}}); err == nil {
+		t.Error("got no error for a file that is no Go, want one")
+	}
+}
 
-const (
-	root     = "../../.."
-	listFile = "testdata/names.txt"
-)
-
-// listed reads testdata/names.txt: the names that exist, and the names that were removed.
-func listed(t *testing.T) (names, gone []string) {
-	t.Helper()
-	text, err := os.ReadFile(listFile)
+// This module exports what it did, about: if an import were not resolved, names would be missing without an error.
+func TestExportedHere(t *testing.T) {
+	got, err := exported(os.DirFS("../../.."))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSpace(line)
-		if name, isGone := strings.CutPrefix(line, "- "); isGone {
-			gone = append(gone, name)
-		} else {
-			names = append(names, line)
+	if len(got) < 4000 {
+		t.Errorf("got %d exported names, want at least 4000", len(got))
+	}
+	for _, name := range []string{"gpt Config.Attention", "nn Site.Param", "verify/hand LayerNorm.Backward"} {
+		if _, found := slices.BinarySearch(got, name); !found {
+			t.Errorf("got no name %s, want it", name)
 		}
 	}
-	return names, gone
 }
 
-// The list contains the names that the packages export. With -update it is written, and keeps removed names as gone.
-func TestNames(t *testing.T) {
-	got, err := exported(root)
-	if err != nil {
+// Two commits, and a commit and the working tree, are compared.
+func TestRun(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("no git")
+	}
+	dir := t.TempDir()
+	git := func(args ...string) {
+		t.Helper()
+		args = append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"},
+			args...)
+		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
+			t.Fatalf("git %q: %v\n%s", args, err, out)
+		}
+	}
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commit := func() {
+		t.Helper()
+		git("add", ".")
+		git("commit", "-q", "-m", "a change")
+	}
+	if err := os.Mkdir(filepath.Join(dir, "nn"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if len(got) < 1500 {
-		t.Fatalf("found %d exported names, want at least 1500", len(got))
-	}
-	want, gone := listed(t)
-	if *update {
-		rewrite(t, got, append(want, gone...))
-		return
-	}
-	for _, name := range missing(want, got) {
-		t.Errorf("%s is gone: mention it in CHANGELOG.md and run go test ./verify/internal/api -update", name)
-	}
-	for _, name := range missing(got, want) {
-		t.Errorf("%s is new: run go test ./verify/internal/api -update", name)
-	}
-	for _, name := range gone {
-		if _, found := slices.BinarySearch(got, name); found {
-			t.Errorf("%s is listed as gone and exists: run go test ./verify/internal/api -update", name)
+	git("init", "-q")
+	write("CHANGELOG.md", "")
+	write("nn/a.go", "package nn\nfunc Same() {}\nfunc Old() {}")
+	commit()
+	write("nn/a.go", "package nn\nfunc Same() {}\nfunc New() {}")
+	commit()
+	write("nn/a.go", "package nn\nfunc Same() {}\nfunc Newer() {}")
+	for _, c := range []struct {
+		changelog, want string
+		mentioned       bool
+		commits         []string
+	}{
+		{"", "- nn Old\n+ nn New\n", false, []string{"HEAD~1", "HEAD"}},
+		{"", "- nn New\n+ nn Newer\n", false, []string{"HEAD"}},
+		{"`nn.New` is `nn.Newer`", "- nn New\n+ nn Newer\n", true, []string{"HEAD"}},
+		{"", "", true, []string{"HEAD", "HEAD"}},
+	} {
+		write("CHANGELOG.md", c.changelog)
+		var out bytes.Buffer
+		if err := run(c.commits, dir, &out); (err == nil) != c.mentioned || out.String() != c.want {
+			t.Errorf("%v with the changelog %q: got %q, %v, want %q, mentioned %v",
+				c.commits, c.changelog, out.String(), err, c.want, c.mentioned)
 		}
 	}
-}
-
-// rewrite writes the existing names, then those of old that no longer exist.
-func rewrite(t *testing.T, names, old []string) {
-	t.Helper()
-	gone := missing(old, names)
-	slices.Sort(gone)
-	lines := slices.Clone(names)
-	for _, name := range slices.Compact(gone) {
-		lines = append(lines, "- "+name)
-	}
-	if err := os.WriteFile(listFile, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// missing returns the names of a that b does not contain.
-func missing(a, b []string) (list []string) {
-	has := map[string]bool{}
-	for _, name := range b {
-		has[name] = true
-	}
-	for _, name := range a {
-		if !has[name] {
-			list = append(list, name)
+	for _, commits := range [][]string{nil, {"HEAD", "HEAD", "HEAD"}, {"other"}, {"--output=x"}} {
+		if err := run(commits, dir, io.Discard); err == nil {
+			t.Errorf("%q: got no error, want one", commits)
 		}
 	}
-	return list
-}
-
-// CHANGELOG.md mentions every name that is gone.
-func TestGoneNamesAreInTheChangelog(t *testing.T) {
-	names, gone := listed(t)
-	text, err := os.ReadFile(root + "/CHANGELOG.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(gone) < 100 {
-		t.Fatalf("%s lists %d names as gone, want at least 100", listFile, len(gone))
-	}
-	for _, name := range unmentioned(string(text), gone, names) {
-		t.Errorf("CHANGELOG.md does not mention that %s is gone", name)
-	}
-}
-
-var (
-	span = regexp.MustCompile("`[^`]+`")
-	word = regexp.MustCompile(`[\w*]+(\.[\w*]+)*`)
-)
-
-// unmentioned returns the names among gone that no code span of the changelog mentions. A member of a type is mentioned
-// with its type, as `Type.Member` or `package.Type.Member`, or by its type if that is gone too. A mention may contain
-// an asterisk for any letters.
-func unmentioned(changelog string, gone, names []string) (list []string) {
-	mentions := map[string]bool{}
-	for _, s := range span.FindAllString(changelog, -1) {
-		for _, w := range word.FindAllString(s, -1) {
-			mentions[w] = true
-		}
-	}
-	patterns := slices.DeleteFunc(slices.Collect(maps.Keys(mentions)), func(m string) bool {
-		return !strings.Contains(m, "*")
-	})
-	mentioned := func(name string) bool {
-		return mentions[name] || slices.ContainsFunc(patterns, func(pattern string) bool {
-			ok, err := path.Match(pattern, name)
-			return ok && err == nil
-		})
-	}
-	for _, entry := range gone {
-		folder, name, _ := strings.Cut(entry, " ")
-		candidates := []string{name, path.Base(folder) + "." + name}
-		if of, _, member := strings.Cut(name, "."); member && !slices.Contains(names, folder+" "+of) {
-			candidates = append(candidates, of, path.Base(folder)+"."+of)
-		}
-		if !slices.ContainsFunc(candidates, mentioned) {
-			list = append(list, entry)
-		}
-	}
-	return list
 }
 
 func TestUnmentioned(t *testing.T) {

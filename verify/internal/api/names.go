@@ -1,4 +1,4 @@
-package api
+package main
 
 import (
 	"go/ast"
@@ -6,33 +6,27 @@ import (
 	"go/token"
 	"go/types"
 	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 )
 
 const module = "github.com/pedestrian-ml/pedestrian"
 
-// tree type-checks the declarations of a checkout of the module, without the bodies of functions. Packages of other
+// tree type-checks the declarations of the files of the module, without the bodies of functions. Packages of other
 // modules are empty: their types are invalid, which does not change a name of this module.
 type tree struct {
-	root     string
+	fs.FS
 	files    *token.FileSet
 	packages map[string]*types.Package
 }
 
-// exported returns the exported names of the packages under root that other modules can import, as "folder Name" and
+// exported returns the exported names of the packages that other modules can import, as "folder Name" and
 // "folder Type.Member", sorted. Members include those of embedded types of this module.
-func exported(root string) (list []string, err error) {
-	t := tree{root, token.NewFileSet(), map[string]*types.Package{}}
-	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+func exported(files fs.FS) (list []string, err error) {
+	t := tree{files, token.NewFileSet(), map[string]*types.Package{}}
+	err = fs.WalkDir(files, ".", func(folder string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
-			return err
-		}
-		folder, err := filepath.Rel(root, name)
-		if err != nil {
 			return err
 		}
 		base := path.Base(folder)
@@ -43,7 +37,7 @@ func exported(root string) (list []string, err error) {
 		if err != nil {
 			return err
 		}
-		list = append(list, names(filepath.ToSlash(folder), pkg)...)
+		list = append(list, names(folder, pkg)...)
 		return nil
 	})
 	slices.Sort(list)
@@ -62,8 +56,8 @@ func (t tree) Import(name string) (*types.Package, error) {
 		t.packages[name] = pkg
 		return pkg, nil
 	}
-	folder = filepath.Join(t.root, folder)
-	entries, err := os.ReadDir(folder)
+	folder = path.Join(".", folder)
+	entries, err := fs.ReadDir(t, folder)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +66,12 @@ func (t tree) Import(name string) (*types.Package, error) {
 		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
 			continue
 		}
-		f, err := parser.ParseFile(t.files, filepath.Join(folder, e.Name()), nil, parser.SkipObjectResolution)
+		name := path.Join(folder, e.Name())
+		text, err := fs.ReadFile(t, name)
+		if err != nil {
+			return nil, err
+		}
+		f, err := parser.ParseFile(t.files, name, text, parser.SkipObjectResolution)
 		if err != nil {
 			return nil, err
 		}
