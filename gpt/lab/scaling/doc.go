@@ -9,8 +9,8 @@
 // constants were not at the minimum, because the mean over the points ended the search early, and that two digits of an
 // exponent are too few. Here the sum is divided by δ, the search ends at derivatives of 10⁻¹⁰, and a minimum with a
 // derivative above 10⁻⁵ is an error. The coordinates of the search are standardised, so that the law does not depend on
-// the units of N, D and the loss. The search is BFGS from a grid of starts, with the steps of Lewis and Overton (2013):
-// with so small a δ the sum is almost one of absolute values.
+// the units of N, D and the loss. The search is BFGS from a grid of starts, with bisection for the steps (Lewis and
+// Overton 2013): with so small a δ the sum is almost one of absolute values.
 //
 // # The intervals
 //
