@@ -10,7 +10,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
-	"github.com/pedestrian-ml/pedestrian/gpt/structured"
+	"github.com/pedestrian-ml/pedestrian/internal/structured"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )

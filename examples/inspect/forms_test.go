@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pedestrian-ml/pedestrian/gpt/structured"
+	"github.com/pedestrian-ml/pedestrian/internal/structured"
 )
 
 // formed returns what -forms prints on a prompt, and the path of the picture.

@@ -18,7 +18,6 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
-	"github.com/pedestrian-ml/pedestrian/gpt/structured"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -144,12 +143,6 @@ func gptValues(v table) {
 		words := must(seq2seq.NewVocabulary("characters"))
 		words.Add("water")
 		return words
-	})
-
-	define(v, func(*world) [][]float64 { return [][]float64{{1, 0, 0}, {0.5, 0.5, 0}, {0.5, 0.25, 0.25}} })
-	define(v, func(w *world) [][][]float64 { return [][][]float64{get[[][]float64](w)} })
-	define(v, func(*world) structured.Settings {
-		return structured.Settings{Width: 1, Tokens: 1, Drop: 0.5, Epsilon: 0.1, Share: 0.5, Draws: 2}
 	})
 
 	define(v, func(*world) paired.Plan { return paired.Plan{Looks: []int{2, 3, 4}, Boundary: 0.2} })

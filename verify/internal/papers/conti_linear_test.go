@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pedestrian-ml/pedestrian/gpt/structured"
+	"github.com/pedestrian-ml/pedestrian/internal/structured"
 	"github.com/pedestrian-ml/pedestrian/verify"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
@@ -229,7 +229,7 @@ func TestContiPooling(t *testing.T) {
 	wrongBy(t, "α without 1/√k", a.raw.Softmax(), a.scaled.Softmax(), 0.282)
 }
 
-// nested returns x as a matrix of gpt/structured; flat is its inverse.
+// nested returns x as a matrix of internal/structured; flat is its inverse.
 func nested(x matrix) [][]float64 {
 	rows := make([][]float64, x.Rows)
 	for i := range rows {

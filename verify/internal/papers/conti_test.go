@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/pedestrian-ml/pedestrian/gpt/structured"
+	"github.com/pedestrian-ml/pedestrian/internal/structured"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 	"github.com/pedestrian-ml/pedestrian/verify/internal/variants"

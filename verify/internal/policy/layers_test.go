@@ -11,7 +11,7 @@ import (
 var layers = [][]string{
 	{
 		"internal/blocks", "internal/file", "internal/flags", "internal/heap", "internal/spelling",
-		"graph/internal/memory",
+		"internal/structured", "graph/internal/memory",
 	},
 	{"graph/internal/kernel/simd", "graph/internal/kernel/cache", "graph/internal/kernel/gen"},
 	{"graph/internal/kernel", "graph/internal/kernel/kerneltest"},
@@ -26,9 +26,8 @@ var layers = [][]string{
 	{"graph/optim"},
 	{"nn"},
 	{"nn/causal"},
-	{"gpt/internal/field", "internal/fuzzed", "gpt/internal/jinja", "gpt/safetensors", "gpt/dist", "gpt/structured",
-		"gpt/lab/paired",
-		"gpt/lab/scaling"},
+	{"gpt/internal/field", "internal/fuzzed", "gpt/internal/jinja", "gpt/safetensors", "gpt/dist",
+		"gpt/lab/paired", "gpt/lab/scaling"},
 	{"gpt/published/gguf"},
 	{"gpt/text/bpe", "gpt/checkpoint", "gpt/search", "gpt/internal/made"},
 	{"gpt/text"},

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/pedestrian-ml/pedestrian/gpt/structured"
+	"github.com/pedestrian-ml/pedestrian/internal/structured"
 )
 
 // A head whose tokens attend mostly to themselves, less to the previous token, and a little to the first.
