@@ -36,20 +36,25 @@ var copyright = regexp.MustCompile(`(?im)^[ \t*/]*((digitized data )?copyright\b
 
 const head = `NOTICE
 
-Pedestrian is under the MIT License (LICENSE). Its packages and programs link the modules below; a program that
-is passed on in binary form must come with this file. Written by
+Pedestrian is under the MIT License (LICENSE). Its packages and programs link the modules below, under their own
+licences. Who passes on a program in binary form adds the texts of these and their lines of copyright, as
+
+	go run ./verify/internal/notice texts > LICENCES
+
+writes them. This list is written by
 
 	go run ./verify/internal/notice > NOTICE
 
 `
 
-// write writes the notice of the module whose sources lie in root.
-func write(w io.Writer, root string) error {
+// write writes the notice of the module whose sources lie in root, with the lines of copyright and the texts of the
+// licences, each once, if texts is true.
+func write(w io.Writer, root string, texts bool) error {
 	list, err := modules(root)
 	if err != nil {
 		return err
 	}
-	var table, texts strings.Builder
+	var table, full strings.Builder
 	seen := map[string]bool{}
 	for _, m := range list {
 		files, err := m.licences()
@@ -61,7 +66,10 @@ func write(w io.Writer, root string) error {
 			return fmt.Errorf("%s %s: got %d files without a known licence, want at least one",
 				m.Path, m.Version, len(files))
 		}
-		fmt.Fprintf(&table, "%s\n\tlicence: %s\n", strings.TrimSpace(m.Path+" "+m.Version), strings.Join(names, ", "))
+		fmt.Fprintf(&table, "%s: %s\n", strings.TrimSpace(m.Path+" "+m.Version), strings.Join(names, ", "))
+		if !texts {
+			owners = nil
+		}
 		if text := attribution(m.Path); text != "" {
 			owners = append([]string{text}, owners...)
 		}
@@ -71,11 +79,15 @@ func write(w io.Writer, root string) error {
 		for _, f := range files {
 			if text := strings.Trim(f.text, "\n"); !seen[text] {
 				seen[text] = true
-				fmt.Fprintf(&texts, "\n%s\n%s: %s\n%[1]s\n\n%[4]s\n", strings.Repeat("=", 100), m.Path, f.name, text)
+				fmt.Fprintf(&full, "\n%s\n%s: %s\n%[1]s\n\n%[4]s\n", strings.Repeat("=", 100), m.Path, f.name, text)
 			}
 		}
 	}
-	_, err = io.WriteString(w, head+table.String()+"\nThe texts of the licences, each once.\n"+texts.String())
+	text := head + table.String()
+	if texts {
+		text += "\nThe texts of the licences, each once.\n" + full.String()
+	}
+	_, err = io.WriteString(w, text)
 	return err
 }
 
