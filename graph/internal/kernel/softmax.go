@@ -131,11 +131,6 @@ func shift[T Float](z []T, lse, scale T) (T, T) {
 	return top, T(float64(scale) / total)
 }
 
-// CrossEntropyBackward computes dz = scale·(softmax(z) − onehot(target)), or 0 for rows whose target is ignore.
-func CrossEntropyBackward[T Float](p *Pool, dz, logits, lse []T, targets []int, ignore int, scale T) {
-	Regularized[T]{}.CrossEntropyBackward(p, dz, logits, lse, targets, ignore, scale)
-}
-
 // Regularized adds two terms to the cross entropy of a row, s·(z[target] − mean(z)) + λ·lse²(z).
 type Regularized[T Float] struct {
 	Smoothing, ZLoss float64 // s and λ

@@ -124,3 +124,8 @@ func gradientsOfLargeLogits[T Float](t *testing.T) {
 		check("log probabilities")
 	}
 }
+
+// CrossEntropyBackward computes dz = scale·(softmax(z) − onehot(target)), or 0 for rows whose target is ignore.
+func CrossEntropyBackward[T Float](p *Pool, dz, logits, lse []T, targets []int, ignore int, scale T) {
+	Regularized[T]{}.CrossEntropyBackward(p, dz, logits, lse, targets, ignore, scale)
+}

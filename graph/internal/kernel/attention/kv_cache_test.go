@@ -167,3 +167,6 @@ func TestWeightsOfEveryHead(t *testing.T) {
 		}
 	}
 }
+
+// Together returns the places of a step of all sequences at the same position.
+func Together(at int) Places { return Places{At: []int{at}} }

@@ -17,11 +17,6 @@ type Linear[T kernel.Float] struct {
 	Causal                      bool
 }
 
-// StateLen returns the number of floats in the sums of all heads, φ(k)ᵀ[v, 1] each.
-func (l Linear[T]) StateLen() int {
-	return l.Batch * l.Heads * l.Phi.Size(l.QK) * (l.V + 1)
-}
-
 // ScratchLen returns the number of floats of scratch that Forward and Backward need, with a share for each thread.
 func (l Linear[T]) ScratchLen(pool *kernel.Pool) int {
 	f, w, c := l.Phi.Size(l.QK), l.V+1, min(l.Tokens, scanTokens)

@@ -270,3 +270,8 @@ func TestLinearHeadsAreShared(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
+
+// StateLen returns the number of floats in the sums of all heads, φ(k)ᵀ[v, 1] each.
+func (l Linear[T]) StateLen() int {
+	return l.Batch * l.Heads * l.Phi.Size(l.QK) * (l.V + 1)
+}

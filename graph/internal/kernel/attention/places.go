@@ -5,9 +5,6 @@ package attention
 // order. A single position holds for all of them.
 type Places struct{ Rows, At []int }
 
-// Together returns the places of a step of all sequences at the same position.
-func Together(at int) Places { return Places{At: []int{at}} }
-
 // count returns the number of sequences that take the step, of a cache of batch sequences.
 func (p Places) count(batch int) int {
 	if p.Rows == nil {
