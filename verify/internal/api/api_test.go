@@ -124,7 +124,7 @@ func TestRun(t *testing.T) {
 }
 
 func TestUnmentioned(t *testing.T) {
-	names := []string{"gpt Decoder", "gpt Decoder.Step"}
+	names := []string{"gpt Decoder", "gpt Decoder.Step", "nn Block"}
 	gone := []string{"gpt Decoder.Window", "gpt Old", "gpt Old.Field", "verify GPTForward", "nn Plain"}
 	for _, test := range []struct {
 		changelog string
@@ -134,6 +134,7 @@ func TestUnmentioned(t *testing.T) {
 		{"Window, Old, GPTForward and Plain are gone", gone},
 		{"`Window`, `Decoder`", gone},
 		{"`gpt.Decoder.Window` is gone", gone[1:]},
+		{"`gpt`, `verify`, `nn`", []string{"gpt Decoder.Window", "gpt Old", "gpt Old.Field", "nn Plain"}},
 		{"`Decoder.Window()`, `gpt.Old`, `verify.*Forward`, `Plain`", nil},
 		{
 			"`Decoder.Window`, `Old.Field`, `*Backward`, `hand.Plain`",
