@@ -1,7 +1,7 @@
 // The conversation: its messages, and the request that is being answered.
 let messages = [], request = null;
 
-// The server reuses what it has computed for a conversation, but not for those of other pages.
+// The server reuses what it has computed for a conversation, but not for conversations of other pages.
 const salt = [...crypto.getRandomValues(new Uint32Array(4))].join("-");
 
 // turn adds a message to the page and returns the element of its text.

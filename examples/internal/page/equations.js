@@ -24,7 +24,7 @@ function light(names) {
   arrows();
 }
 
-// arrows draws a line for each call; those of marked formulas stand out.
+// arrows draws a line for each call; calls of marked formulas stand out.
 function arrows() {
   const svg = at("arrows"), box = at("formulas").getBoundingClientRect();
   const make = (tag, attributes) => {

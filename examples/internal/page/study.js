@@ -8,7 +8,7 @@ const counted = r => r.seeds > 0, whole = x => Math.round(x).toLocaleString("en"
 // tone is the colour of a verdict.
 const tone = d => d && d.verdict && (d.verdict.startsWith("better") ? "var(--third)" : d.verdict.startsWith("worse") && "var(--second)") || "var(--soft)";
 
-// measure is the unit of the differences: of a task those of the accuracy.
+// measure returns the unit of the differences.
 const measure = () => table.task ? "accuracy" : "nats a token";
 
 function words(r) {
