@@ -131,7 +131,7 @@ type Memory struct {
 	Z                    graph.Expr // (B·m, d); empty if only Step is used
 	Batch, Queries, Keys int        // B, n queries of the decoder for each sequence, m
 	Lengths              []int      // optional; without them there is no padding
-	lengths              []int      // those of the last Update
+	lengths              []int      // in the last Update
 }
 
 // NewMemory declares the value s.mask. Lengths may change from run to run: call Update after changing them.

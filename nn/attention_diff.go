@@ -22,7 +22,7 @@ type DiffAttention struct {
 	Norm    Layer         // of a pair's 2dh features
 	initial float64       // λ₀
 	copies  []int         // the columns of the projections for each head, with its pair's value
-	apart   []int         // those of Step, with a pair's keys side by side
+	apart   []int         // for Step, with a pair's keys side by side
 }
 
 // NewDiffAttention declares c_attn (d, H(2dρ+dh)), c_proj (H·dh, d), lambda_q1, lambda_k1, lambda_q2 and lambda_k2
@@ -129,7 +129,7 @@ func (l *DiffAttention) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d
 	return l.project(x, packed, l.stepped(gathered(qkv, l.apart), at), at)
 }
 
-// Mixing returns n·H(dρ+2dh) for the mean number n of keys, as that of SelfAttention, or 0 for nil.
+// Mixing returns n·H(dρ+2dh) for the mean number n of keys, as SelfAttention does, or 0 for nil.
 func (l *DiffAttention) Mixing() float64 {
 	if l == nil {
 		return 0

@@ -66,7 +66,8 @@ func gathered(x graph.Expr, order []int) graph.Expr { // (n, d) → (n, len(orde
 	return columns[0].Join(columns[1:]...)
 }
 
-// enumerable reports whether the heads have 1 to 2²⁰ features together, given those of one. Otherwise building fails.
+// enumerable reports whether the heads have 1 to 2²⁰ features together, given the features of one head. Otherwise
+// building fails.
 func (s Site) enumerable(features int) bool {
 	const most = 1 << 20
 	if s.Heads < 1 || features < 1 || s.Heads > most || features > most || s.Heads*features > most {

@@ -15,7 +15,7 @@ import (
 //
 // The weights times the values are (T, dh) for each head, not (T, T) as in (44) (errata X7). The inner projections have
 // no biases, because they would add nothing: a key's cancels in the softmax, a value's acts as one more bias of c_proj,
-// and the latent's acts as one of the two. Dropout and the mask are those of SelfAttention.
+// and the latent's acts as one of the two. Dropout and the mask act as in SelfAttention.
 type MLA struct {
 	Query, Down, UpK, UpV Layer
 	heads                 heads // starting from packed queries, keys and values
@@ -69,7 +69,7 @@ func (l *MLA) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·
 	return l.heads.project(x, q, graph.CachedLatentAttention(q, latent, upK, upV, mask, at, l.cache), at)
 }
 
-// Mixing returns n·H(dρ+dh) for the mean number n of keys, as that of SelfAttention.
+// Mixing returns n·H(dρ+dh) for the mean number n of keys, as SelfAttention does.
 func (l *MLA) Mixing() float64 {
 	if l == nil {
 		return 0
@@ -121,7 +121,7 @@ func matrix(s graph.Scope, l Layer) graph.Expr {
 // The rotated part of the key is computed from the token's own features, as in the code published by DeepSeek. Xu
 // computes it from the latent, which is MLALatentRoPE, and does not state that the heads share it (errata X5). Both
 // widths are called d_C in print (errata X13), and the 576 numbers that a cache stores for a token are 512 of the
-// latent and 64 rotated ones (errata X6b). Biases, mask and dropout are those of MLA; the site's Rotary is ignored.
+// latent and 64 rotated ones (errata X6b). Biases, mask and dropout are as in MLA; the site's Rotary is ignored.
 type MLARoPE struct {
 	DownQ, UpQ, RoPEQ       Layer
 	Down, UpK, RoPEK, UpV   Layer
@@ -195,7 +195,7 @@ func (l *MLARoPE) step(x, c, source, at graph.Expr) graph.Expr {
 	return l.heads.project(x, q, graph.CachedLatentAttention(q, kept, upK, upV, mask, at, l.cache), at)
 }
 
-// Mixing returns n·H(dρ+dR+dh) for the mean number n of keys, as that of SelfAttention.
+// Mixing returns n·H(dρ+dR+dh) for the mean number n of keys, as SelfAttention does.
 func (l *MLARoPE) Mixing() float64 {
 	if l == nil {
 		return 0
@@ -236,7 +236,7 @@ func (l *MLALatentRoPE) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d)
 	return l.attend(x, c, c)
 }
 
-// Step is like that of MLARoPE, with the rotated key from the latent.
+// Step is like MLARoPE.Step, with the rotated key from the latent.
 func (l *MLALatentRoPE) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
 	defer recoverUnbuilt(l, x, &result)
 	c := l.Down.Forward(x)

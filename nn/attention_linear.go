@@ -28,7 +28,7 @@ func (eluPlusOne) features() graph.FeatureMap { return graph.EluPlusOne() }
 //
 // S (dρ, dh) and z (dρ) are the same for all queries. With a causal mask they are running sums over j ≤ i: the cost is
 // linear in T, and a decoder stores S and z, for a text of any length, instead of all keys and values. The parameters
-// are those of SelfAttention; there is no 1/√dρ. Dropout acts on the result: there are no weights to drop.
+// are as in SelfAttention; there is no 1/√dρ. Dropout acts on the result: there are no weights to drop.
 //
 // The site's mask decides: Causal hides the future, Padding hides the keys after the ends of the sequences, and All
 // combines them or hides nothing. Any other mask, such as a Window, does not split into sums and is an error. So is a

@@ -13,7 +13,7 @@ import (
 //
 // One pair E, F serves all heads of the layer. E = F = 1 is attention without a mask. The mixtures include every token
 // of the context, so T is fixed, nothing can be hidden, and text cannot be generated token by token: the layer is for
-// encoders. Its parameters are those of SelfAttention, plus E and F. (19) gives F·v the shape (k', d) of a model with
+// encoders. It has the parameters of SelfAttention, E and F. (19) gives F·v the shape (k', d) of a model with
 // one head (errata C7). Dropout acts on the weights and on the result.
 type Linformer struct {
 	QKV, Proj Layer

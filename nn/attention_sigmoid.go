@@ -13,7 +13,7 @@ import (
 //
 // n is the number of keys that the query attends to, so that the weights are 1/(n+1) where all scores are 0, nearly as
 // in a softmax. The publication takes the length of the sequence for n, which is the same without a mask. The weights
-// of a query need not sum to 1, and the keys' bias does not cancel. The kernel goes tile by tile, as that of
+// of a query need not sum to 1, and the keys' bias does not cancel. The kernel goes tile by tile, as the kernel of
 // SelfAttention does. It is an error if the site has a cap or sinks. Everything else is the same as in SelfAttention.
 type SigmoidAttention struct{ SelfAttention }
 

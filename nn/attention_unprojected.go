@@ -55,7 +55,7 @@ func (l *Unprojected) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) �
 	return at.Place("heads", concat(out, h.Batch*h.Context, h.Heads*h.V))          // concat         (B·T, d)
 }
 
-// Mixing returns 2n·d for the mean number n of keys, as that of SelfAttention.
+// Mixing returns 2n·d for the mean number n of keys, as SelfAttention does.
 func (l *Unprojected) Mixing() float64 {
 	if l == nil {
 		return 0

@@ -51,7 +51,7 @@ func (l *Linear) hasBias() bool { return l.Bias.Graph() != nil }
 //
 //	y = b·layer(a·x)
 //
-// Its gradients are those of the layer at a·x for b·Δ, and a times the layer's own at x.
+// Its gradients are the layer's at a·x for b·Δ, the one by x multiplied by a.
 type Scaled struct {
 	Layer
 	In, Out float64 // a and b

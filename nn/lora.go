@@ -110,7 +110,7 @@ func (a Adapter) up(x graph.Expr, s float64) graph.Expr { // (n, r) → (n, To�
 }
 
 // Merge adds s·d·u to the base's weight and sets u to 0: the same function, without the adapter's cost. A layer whose
-// shapes are not those of NewLoRA stays unchanged.
+// shapes differ from those that NewLoRA declares stays unchanged.
 func (l *LoRA) Merge() {
 	if l == nil || l.Base == nil || len(l.Base.Weight.Tensor().Shape) != 2 {
 		return

@@ -81,7 +81,7 @@ func NewMultiToken(s graph.Scope, length int) *MultiToken {
 	return &MultiToken{CrossEntropy{scope: s}, length}
 }
 
-// Forward compares the logits (B·T, V) of each head with the targets (B·T), which are those of the first head, and
+// Forward compares the logits (B·T, V) of each head with the targets (B·T), the targets of the first head, and
 // returns a scalar. With one head it is the cross entropy.
 func (l *MultiToken) Forward(heads []graph.Expr, targets graph.Expr) (loss graph.Expr) {
 	defer recoverUnbuilt(l, targets, &loss)
@@ -210,9 +210,9 @@ func (r Rollout) mean(x graph.Expr) graph.Expr {
 //
 //	L = −Σ w·A·ln π(a) / Σ w,  A = R − v
 //
-// Its gradient by the logits is w·A(π − onehot(a))/Σw: that of CrossEntropy with the actions as targets, weighted by
-// their advantages. Any baseline v that does not depend on the action leaves the expectation of the gradient unchanged
-// and makes it less noisy.
+// Its gradient by the logits is w·A(π − onehot(a))/Σw: the gradient of CrossEntropy with the actions as targets,
+// weighted by their advantages. Any baseline v that does not depend on the action leaves the expectation of the
+// gradient unchanged and makes it less noisy.
 type Reinforce struct{ scope graph.Scope }
 
 // NewReinforce declares nothing.
@@ -306,7 +306,7 @@ func (l *GRPO) Forward(logits graph.Expr, r Rollout) (result graph.Expr) {
 //
 //	L = −2/B·Σ_i ln σ(m_i),  m_i = β·((s_2i − r_2i) − (s_2i+1 − r_2i+1)),  s_b = Σ_t ln π(y_bt)
 //
-// The sum s runs over the targets that count, those of the answer, and r is the same sum under a reference policy, the
+// The sum s runs over the targets of the answer, which count, and r is the same sum under a reference policy, the
 // model before this training. By the logits of an answer's token, the gradient is 2β/B·σ(−m)·(π − onehot(y)) in the
 // preferred text, and the negative of this in the other one.
 type DPO struct {

@@ -25,7 +25,7 @@ type Mask struct {
 	table
 	given       Visibility   // by the caller
 	rules       []Visibility // the rules in given, with random keys drawn; nil until prepared
-	adjacent    []adjacent   // those of the rules that show adjacent keys
+	adjacent    []adjacent   // of the rules that show adjacent keys
 	others      []Visibility // the other rules
 	bias        Bias
 	dims        Dims
@@ -323,7 +323,7 @@ type table struct {
 	row        func(i, from int, x graph.Tensor)   // writes row i from column from on
 	span       func(i int) (from, to int, ok bool) // see graph.Spanned
 	hidesLater func() bool                         // reports whether no query attends to a later key, if that is known
-	stored     bool                                // the numbers are those of the last Update
+	stored     bool                                // the last Update has set the numbers
 	expr       graph.Expr
 
 	scanned bool   // later is up to date

@@ -230,7 +230,7 @@ func NewLongformerMask(s graph.Scope, mask *Mask, windows Dilated) *LongformerMa
 }
 
 // row writes row i from column from on. Keys come in pairs: the local one, for the windows, and the global one. Only
-// those of the window and of global tokens are looked at.
+// keys in the window and of global tokens are looked at.
 func (m *LongformerMask) row(i, from int, into graph.Tensor) {
 	n, heads := m.mask.dims.Context, m.mask.dims.Heads
 	head, b, query := i/n%heads, i/n/heads, i%n

@@ -27,7 +27,7 @@ func NewMLP(at Site) *MLP {
 	}
 }
 
-// residual returns the initialisation of the matrices that write to the residual stream, the site's or that of GPT-2.
+// residual returns the initialisation of the matrices that write to the residual stream, the site's or GPT-2's.
 // The latter keeps the variance of the stream independent of the number of blocks L: N(0, 0.02²/2L), because blocks
 // write twice. It is the same for a decoder's blocks, which write three times.
 func residual(at Site) graph.Init {

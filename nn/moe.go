@@ -27,7 +27,7 @@ type Experts struct {
 //	y = Σ_e g_e·MLP_e(x) + shared(x)
 //
 // Inner is the width f inside each expert. The shared experts are one gated MLP of width s·f (Dai et al. 2024,
-// DeepSeekMoE). Router and experts have no biases, except those of NewClampedMoE. No token is dropped. The kernel
+// DeepSeekMoE). Router and experts have no biases, except in NewClampedMoE. No token is dropped. The kernel
 // gathers the tokens of each expert, so that it does k/E of the work of all experts. An expert that no token chooses
 // has gradient 0.
 type MoE struct {
@@ -43,13 +43,13 @@ type MoE struct {
 	scope   graph.Scope
 }
 
-// biasName is the name of the bias of a router, that of Hugging Face's DeepSeek-V3.
+// biasName is the name of the bias of a router in Hugging Face's DeepSeek-V3.
 const biasName = "e_score_correction_bias"
 
 // IsBalancing reports whether a parameter is the bias of a Load. Its gradient is 0: an optimizer need not update it.
 func IsBalancing(p graph.Expr) bool { return strings.HasSuffix(p.Name(), ".router."+biasName) }
 
-// NewMoE declares router (d, E), the matrices of every expert at experts.0, experts.1, …, and those of shared, if there
+// NewMoE declares router (d, E), the matrices of every expert at experts.0, experts.1, …, and of shared, if there
 // are shared experts. With a BiasRate it declares router.e_score_correction_bias (E), which starts at 0. It is an error
 // unless 1 ≤ k ≤ E and 0 ≤ u < 1.
 func NewMoE(at Site) *MoE {
@@ -175,7 +175,7 @@ func (l *MoE) matrix(layer Layer, scale *float64) graph.ExpertMatrix {
 //
 //	g = p for the k largest of a token, and 0 for the rest
 //
-// Of equal probabilities, those of earlier experts are larger. If Norm is set, the gates of a token are divided by
+// Of equal probabilities, an earlier expert has the larger one. If Norm is set, the gates of a token are divided by
 // their sum plus 1e-20. A gate of 0 has gradient 0.
 //
 // With Bias, b (E), the experts are the k largest of p + b, and their gates are p as before (Wang et al. 2024, (3)). As

@@ -115,7 +115,7 @@ func count(ids graph.Expr) int {
 //	score_ij − m_h·|i − j|,  m_h = 2^(−8h/H),  h = 1 … H
 //
 // In causal attention this is the same as + m_h·j: what all keys of a query have in common cancels in a softmax. If H
-// is not a power of two, the slopes are those of the next smaller one, P, followed by every other one of 2P, starting
+// is not a power of two, the slopes are as for the next smaller one, P, followed by every other one of 2P, starting
 // with the first, as in the authors' program. CS 224n's (13) has one key too many and no slope (errata S1).
 type ALiBi struct {
 	Slopes []float64 // m_h

@@ -39,7 +39,7 @@ func NewPartialRoPE(at Site, size, dim int, theta float64) *RoPE {
 }
 
 // NewScaledRoPE is like NewPartialRoPE, but scaling, unless it is nil, gives the angles for a context that is longer
-// than that of the training:
+// than the context of the training:
 //
 //	φ = t·scaling.Frequency(i, dim, θ)
 //
@@ -218,7 +218,7 @@ func (s LongRoPE) Frequency(pair, dim int, theta float64) float64 {
 // Magnitude returns Scale.
 func (s LongRoPE) Magnitude() float64 { return s.Scale }
 
-// Rotate rotates the first groups·size columns of x, each group separately. size must be that of NewRoPE.
+// Rotate rotates the first groups·size columns of x, each group separately. size must be the size that NewRoPE got.
 func (l *RoPE) Rotate(x graph.Expr, groups, size int) (result graph.Expr) { // (n, w) → (n, w)
 	defer recoverUnbuilt(l, x, &result)
 	if size != l.size {

@@ -15,8 +15,8 @@ import (
 //
 //	y = norm(SiLU(x·w_g + b_g) ∘ o)·w_proj + b_proj
 //
-// The paper writes C for q, B for k, x for v and z for the gate. The bias of the projection takes the place of that of
-// the paper's convolution. The cost is linear in the number of tokens, and a decoder stores S instead of keys and
+// The paper writes C for q, B for k, x for v and z for the gate. The bias of the projection takes the place of the bias
+// of the paper's convolution. The cost is linear in the number of tokens, and a decoder stores S instead of keys and
 // values. A token depends on those before it, and their order takes the place of positions. The site's mask must be
 // Causal. Queries and keys that rotate have the meaning that they have in attention, since all features of a head decay
 // alike.

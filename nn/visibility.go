@@ -19,14 +19,14 @@ type PerSequence interface {
 	PerSequence() bool
 }
 
-// PerHead is a Visibility that differs between the heads of a layer. Its Visible is that of head 0.
+// PerHead is a Visibility that differs between the heads of a layer. Visible is for head 0.
 type PerHead interface {
 	Visibility
 	VisibleTo(head, b, i, j int) bool
 }
 
 // Checker is a Visibility or a Bias that does not fit all sizes. Check is called first, both when a mask is built and
-// when it is updated. Its error becomes that of the graph or of Update, so it should name both numbers that disagree.
+// when it is updated. The graph or Update returns its error, so it should name both numbers that disagree.
 type Checker interface {
 	Check(d Dims) error
 }
@@ -120,7 +120,7 @@ func (a All) Visible(b, i, j int) bool {
 	return !slices.ContainsFunc(a, func(v Visibility) bool { return v == nil || !v.Visible(b, i, j) })
 }
 
-// rulesOf returns the rules that v combines, including those of every nested All, or v alone.
+// rulesOf returns the rules that v combines, including the rules of every nested All, or v alone.
 func rulesOf(v Visibility) []Visibility {
 	all, ok := v.(All)
 	if !ok {

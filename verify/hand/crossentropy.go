@@ -109,7 +109,7 @@ func (l CrossEntropy[T]) weight() float64 {
 	return 1 / float64(count)
 }
 
-// MultiToken scores the logits (n·B·T, V) of n heads, the rows of one head below those of another. Head i predicts the
+// MultiToken scores the logits (n·B·T, V) of n heads, one head below another. Head i predicts the
 // token i places ahead (Gloeckle et al. 2024, equation 2, whose sum over the heads is a mean here):
 //
 //	L = Σ_{i=1…n} CE(z_i, y_i)/n,  y_i[t] = y[t+i−1]     (1, 1)
@@ -144,7 +144,7 @@ func (l MultiToken[T]) Backward(logits, delta Matrix[T]) (dx Matrix[T], g Gradie
 	return JoinTokens(heads...), nil
 }
 
-// check returns a matrix with an error unless the logits are those of the heads.
+// check returns a matrix with an error unless the logits have the shape of the heads' logits.
 func (l MultiToken[T]) check(logits Matrix[T]) Matrix[T] {
 	n := len(l.Targets)
 	if logits = logits.sound(); logits.Err != nil {
@@ -183,7 +183,7 @@ func (l MultiToken[T]) ahead(i int) CrossEntropy[T] {
 //	L = Σ (−y ln σ(z) − (1 − y) ln(1 − σ(z)))/N, N entries     (1, 1)
 //
 // With −ln σ(z) = ln(1 + e^(−z)) = softplus(z) − z and −ln(1 − σ(z)) = softplus(z), an entry is softplus(z) − z y. Its
-// derivative needs e^(−z) = 1/e^z, as that of Softplus does.
+// derivative needs e^(−z) = 1/e^z, as the derivative of Softplus does.
 type BinaryCrossEntropy[T Number] struct{ Y Matrix[T] }
 
 // Forward returns L.

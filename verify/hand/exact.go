@@ -76,7 +76,7 @@ func caller() string {
 	}
 }
 
-// with returns the entries that f makes of those of x, or nil if x is nil.
+// with returns f of the entries of x, or nil if x is nil.
 func (x *drawn) with(f func([]exact.Number) []exact.Number) *drawn {
 	if x == nil {
 		return nil

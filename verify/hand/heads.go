@@ -92,7 +92,7 @@ func perHead[T Number](batch, heads int, f func(b, h int, x []Matrix[T]) []Matri
 //
 //	∂k_g = Σ_h Δ_raw,hᵗ q_h,   ∂v_g = Σ_h ρ_hᵗ Δ_h
 
-// repeat returns the columns of x repeated so that every head of q has those of its group: (n, G·w) → (n, H·w).
+// repeat returns the columns of x repeated so that every head of q has the columns of its group: (n, G·w) → (n, H·w).
 func (l Heads[T]) repeat(q, x Matrix[T]) Matrix[T] {
 	if l.Groups == 0 {
 		return x

@@ -78,8 +78,8 @@ func (at Site[T]) MLA(heads Heads[T]) Layer[T] {
 //	y   = Σ_h ρ_h L (w↑_v,h w_o,h) + b                             Xu (46), (57)
 //
 // It is for decoding. The absorbed matrix (d, dc) of the queries is larger than its factors if d and dc exceed 2dρ,
-// that of the output, (dc, d), if they exceed 2dh (erratum X6). It equals MLA by √(dc/dρ)/√dc = 1/√dρ, and the roots of
-// the exact road multiply; no law of the exponential is needed.
+// the absorbed matrix of the output, (dc, d), if they exceed 2dh (erratum X6). It equals MLA by √(dc/dρ)/√dc = 1/√dρ,
+// and the roots of the exact road multiply; no law of the exponential is needed.
 type MLAAbsorbed[T Number] struct {
 	Wq, Down, UpK, UpV, Wo, Bo Matrix[T] // (d, H·dρ), (d, dc), (dc, H·dρ), (dc, H·dh), (H·dh, d), (1, d)
 	Batch, Heads               int

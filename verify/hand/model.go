@@ -159,7 +159,7 @@ func (m Model[T]) memory(t Text) (z Matrix[T]) {
 // Logits computes Table 2 read downwards.
 func (m Model[T]) Logits(t Text) Matrix[T] { return m.first(t, m.predictions(t)) }
 
-// first returns the rows of x that belong to the next token, without those of a stack's Future.
+// first returns the rows of x that belong to the next token, without the rows of a stack's Future.
 func (m Model[T]) first(t Text, x Matrix[T]) Matrix[T] {
 	if n := len(t.Tokens); x.Err == nil && n < x.Rows {
 		return x.Tokens(0, n)

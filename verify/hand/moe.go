@@ -12,7 +12,7 @@ import (
 //	g = p ∘ 1[p is one of the K largest]
 //	g = g/(Σ g + 1e-20)                 with Norm
 //
-// Of equal probabilities those of earlier experts are larger. With a bias b (1, E), the K largest of p + b are chosen,
+// Of equal probabilities an earlier expert has the larger one. With a bias b (1, E), the K largest of p + b are chosen,
 // and their gates are p as before (Wang et al., "Auxiliary-loss-free load balancing", 2024, (3)).
 type Routing[T Number] struct {
 	K             int

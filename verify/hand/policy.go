@@ -116,7 +116,7 @@ func (l GRPO[T]) Forward(logits Matrix[T]) Matrix[T] {
 	return l.PPO.Forward(logits).Add(penalty.Scale(l.Beta))
 }
 
-// Backward returns Δ at the logits: PPO's, and that of the penalty, whose derivative by ln π(a) is 1 − e^δ.
+// Backward returns Δ at the logits: the Δ of PPO and of the penalty, whose derivative by ln π(a) is 1 − e^δ.
 //
 //	Δ_t = PPO's + β w_t (e^δ_t − 1)(π − onehot(a_t))/Σw
 func (l GRPO[T]) Backward(logits, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {

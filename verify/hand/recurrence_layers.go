@@ -8,7 +8,7 @@ import (
 // chain applies layers in turn.
 type chain[T Number] []link[T]
 
-// link is a layer of a chain. Its name is that of its parameters in those of the chain; an empty one adds nothing.
+// link is a layer of a chain. name prefixes the layer's parameters within the chain; if empty, nothing is prefixed.
 type link[T Number] struct {
 	name  string
 	layer Layer[T]
@@ -128,7 +128,7 @@ func (l unitQK[T]) norm() qkNorm[T] {
 // Forward returns [q | k | v].
 func (l unitQK[T]) Forward(x Matrix[T]) Matrix[T] { return l.norm().Forward(x) }
 
-// Backward is that of the norm, whose gains are constants.
+// Backward is like RMSNorm.Backward for constant gains.
 func (l unitQK[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	dx, _ = l.norm().Backward(x, delta)
 	return dx, nil

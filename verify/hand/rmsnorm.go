@@ -48,7 +48,7 @@ func (l qkNorm[T]) Forward(x Matrix[T]) Matrix[T] {
 	return JoinColumns(each(q, l.q), each(k, l.k), v)
 }
 
-// Backward is that of an RMSNorm on the groups of q and of k. The gradients of the gains are sums over tokens and
+// Backward is RMSNorm.Backward on the groups of q and of k. The gradients of the gains are sums over tokens and
 // groups.
 func (l qkNorm[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	q, k, _ := splitPacked(x, l.queries, l.keys)

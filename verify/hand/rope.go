@@ -166,7 +166,7 @@ func (s RotaryScaling) magnitude() float64 {
 	return 1
 }
 
-// magnitudes returns the factors on the columns of x (1, w): those of rotating features, and 1.
+// magnitudes returns the factors on the columns of x (1, w): magnitudes of rotating features, and 1 for others.
 func (l RoPE[T]) magnitudes(x Matrix[T]) Matrix[T] {
 	row := Zeros[float64](1, x.Cols)
 	for i := range row.Data {

@@ -1,6 +1,6 @@
 package hand
 
-// valueResidual mixes the values of an attention with those of the first block (Zhou et al. 2024):
+// valueResidual mixes the values of an attention with the values of the first block (Zhou et al. 2024):
 //
 //	v_l ← λ₁ v_l + λ₂ v_0    (n, G·dh)
 //
@@ -40,7 +40,7 @@ func (r valueResidual[T]) Backward(v, delta Matrix[T]) (dv Matrix[T], g Gradient
 	return dv, gradient(r.Lambda, "v_lambda", "λ", "Σ Δ_v ∘ v, Σ Δ_v ∘ v₀", dlambda)
 }
 
-// firstValues returns the link that mixes values by at.v_lambda, in a model whose blocks share those of the first.
+// firstValues returns the link that mixes values by at.v_lambda, in a model whose blocks share the first one's values.
 func (at Site[T]) firstValues() (c Chain[T]) {
 	if l := (valueResidual[T]{at.Optional("v_lambda"), at.Values}); l.Shared != nil || !l.Lambda.None() {
 		c = append(c, Apply[T]{From: "v", To: "v", Layer: l})
