@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -58,7 +59,7 @@ func TestCausality(t *testing.T) {
 func TestStepEqualsForward(t *testing.T) {
 	for _, rule := range []Visibility{Causal{}, Window{3}} {
 		for _, d := range shapes {
-			if testing.Short() && d.Context > 10 {
+			if os.Getenv("NIGHTLY") == "" && d.Context > 10 {
 				continue
 			}
 			for name, build := range map[string]func(at Site) Cached{

@@ -10,8 +10,8 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
-	"github.com/pedestrian-ml/pedestrian/internal/structured"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
+	"github.com/pedestrian-ml/pedestrian/internal/structured"
 	"github.com/pkg/errors"
 )
 

@@ -90,8 +90,12 @@ func golden(t *testing.T, name, got string) {
 }
 
 // Every layer's Backward is the derivative of its Forward, with respect to the input and to every parameter: to every
-// entry, or in short mode along one direction.
+// entry with NIGHTLY=1, and along one direction by day.
 func TestComplexStep(t *testing.T) {
+	check := checkAlong
+	if os.Getenv("NIGHTLY") != "" {
+		check = checkDerivative
+	}
 	steps := examples[complex128]()
 	for i, e := range examples[float64]() {
 		p := random(e.shapes)
@@ -103,19 +107,16 @@ func TestComplexStep(t *testing.T) {
 			t.Errorf("%s: %v", e.name, err)
 			continue
 		}
-		checkDerivative(t, e.name, g.Parameters(), p, func(z hand.Parameters[complex128]) (complex128, error) {
+		check(t, e.name, g.Parameters(), p, func(z hand.Parameters[complex128]) (complex128, error) {
 			y := steps[i].layer(place(z)).Forward(z["x"]).Mul(hand.Lift[complex128](delta))
 			return y.SumTokens().SumFeatures().At(0, 0), y.Err
 		})
 	}
 }
 
+// checkDerivative checks every entry of every parameter.
 func checkDerivative(t *testing.T, name string, g, p hand.Parameters[float64], f verify.Objective) {
 	t.Helper()
-	if testing.Short() {
-		checkAlong(t, name, g, p, f)
-		return
-	}
 	truth, err := verify.ComplexStep(f, p)
 	if err != nil {
 		t.Errorf("%s: %v", name, err)

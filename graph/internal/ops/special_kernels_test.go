@@ -303,7 +303,7 @@ var arrangements = map[string]func(j, d int) (sign float64){
 // float32 the numbers may also be those of the equation in float64.
 func TestKernelsAtTheEndsOfTheNumbers(t *testing.T) {
 	widths := []int{1, 7, 17, 33}
-	if testing.Short() {
+	if os.Getenv("NIGHTLY") == "" {
 		widths = []int{1, 7, 33}
 	}
 	for _, d := range widths {

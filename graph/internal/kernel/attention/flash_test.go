@@ -243,7 +243,7 @@ func TestAttentionEqualsDense(t *testing.T) {
 func TestCappedAttentionEqualsDense(t *testing.T) {
 	for _, n := range [][2]int{{1, 2}, {33, 70}, {129, 130}} {
 		for c, m := range maskings {
-			if testing.Short() && n[0] > 100 && c%3 > 0 {
+			if os.Getenv("NIGHTLY") == "" && n[0] > 100 && c%3 > 0 {
 				continue
 			}
 			h := []Shape{shape(2, n[0], n[1], 4, 5, 7, 2), shape(1, n[0], n[1], 2, 33, 16, 2)}[c%2]
@@ -259,7 +259,7 @@ func TestCappedAttentionEqualsDense(t *testing.T) {
 // TestSigmoidAttentionEqualsDense with shared keys, dropout and a cap.
 func TestSigmoidAttentionEqualsDense(t *testing.T) {
 	sizes := [][2]int{{1, 2}, {33, 70}, {129, 130}, {263, 263}}
-	if testing.Short() {
+	if os.Getenv("NIGHTLY") == "" {
 		sizes = sizes[:3]
 	}
 	for _, n := range sizes {
@@ -281,7 +281,7 @@ func TestSigmoidAttentionEqualsDense(t *testing.T) {
 // TestCrossAttentionEqualsDense: queries and keys belong to different tokens.
 func TestCrossAttentionEqualsDense(t *testing.T) {
 	sizes := [][2]int{{1, 2}, {2, 1}, {1, 70}, {70, 1}, {5, 33}, {66, 31}, {129, 300}, {300, 129}}
-	if testing.Short() {
+	if os.Getenv("NIGHTLY") == "" {
 		sizes = sizes[:7]
 	}
 	for _, n := range sizes {
@@ -327,7 +327,7 @@ func TestAttentionOfLargeScores(t *testing.T) {
 		"one of 10⁴ at end": func(j int) float64 { return 1e4 * float64(j/516) },
 	} {
 		tried := []masking{causal, maskings[1], maskings[8]}
-		if testing.Short() {
+		if os.Getenv("NIGHTLY") == "" {
 			tried = tried[:1]
 		}
 		for _, m := range tried {

@@ -3,6 +3,7 @@ package attention
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
@@ -18,7 +19,7 @@ func TestGroups(t *testing.T) {
 		func(n, b, head, i, j int) float64 { return hideIf(j > i || j > 40*(5-head)) },
 	}
 	for c, m := range append(maskings[:len(maskings):len(maskings)], perHead) {
-		if testing.Short() && c%3 > 0 {
+		if os.Getenv("NIGHTLY") == "" && c%3 > 0 {
 			continue
 		}
 		for _, h := range []Shape{

@@ -3,6 +3,7 @@ package attention
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
@@ -42,7 +43,7 @@ var gapped = []struct {
 func TestLanesEqualDense(t *testing.T) {
 	for i, m := range gapped {
 		for _, n := range []int{303, 230} {
-			if testing.Short() && n%2 != i%2 {
+			if os.Getenv("NIGHTLY") == "" && n%2 != i%2 {
 				continue
 			}
 			h := shape(2, n, m.keys*n, 2, 5, 7, 2)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
@@ -19,7 +20,7 @@ func TestRoom(t *testing.T) {
 		self(3, 700, 2, 5, 3), self(3, 700, 4, 16, 24).in(2).capped(), self(3, 700, 2, 8, 16).in(1).sigmoids(),
 	}
 	for i, r := range []Room{{1, 0}, {3, 0}, {37, 2}, {16, 0}, {250, 3}, {5, 16}, {64, 17}, {37, 0}} {
-		if testing.Short() && i%3 != 2 {
+		if os.Getenv("NIGHTLY") == "" && i%3 != 2 {
 			continue
 		}
 		h := shapes[i%3]

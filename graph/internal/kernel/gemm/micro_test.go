@@ -19,12 +19,9 @@ import (
 // TestMicrokernels compares random products with sums in float64. All memory outside the operands is NaN or unreadable.
 func TestMicrokernels(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	cases := 150
-	switch {
-	case os.Getenv("NIGHTLY") != "":
+	cases := 60
+	if os.Getenv("NIGHTLY") != "" {
 		cases = 400
-	case testing.Short():
-		cases = 60
 	}
 	for range cases {
 		g := randomProduct(t, rng)

@@ -4,6 +4,7 @@ package gemm
 
 import (
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -25,7 +26,7 @@ func TestRoadsAgree(t *testing.T) {
 	defer func() { gemmBest = best }()
 	rng := rand.New(rand.NewPCG(7, 8))
 	cases := 200
-	if testing.Short() {
+	if os.Getenv("NIGHTLY") == "" {
 		cases = 40
 	}
 	for range cases {
