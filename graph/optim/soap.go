@@ -70,6 +70,14 @@ func (o SOAP) further(shape, columns []int) (list []Kept) {
 // rotates reports whether a side of n entries has a preconditioner.
 func (o SOAP) rotates(n int) bool { return n <= cmp.Or(o.MaxDim, 4096) }
 
+// basisLen returns the number of entries of scratch that a side of n entries needs.
+func (o SOAP) basisLen(n int) int {
+	if o.rotates(n) {
+		return 2 * n * n
+	}
+	return 0
+}
+
 // Step updates s.W, s.M, s.V and s.Further.
 func (o SOAP) Step(s Step) {
 	if len(s.W.Shape) == 2 && s.W.Len() == s.W.Shape[0]*s.W.Shape[1] { // New refuses others
@@ -82,9 +90,10 @@ func soap[T kernel.Float](o SOAP, s Step) {
 	adam := kernel.AdamW{LR: s.Rate, Beta1: o.Beta1, Beta2: o.Beta2, Eps: cmp.Or(o.Eps, 1e-8)}
 	beta, keep, scale := cmp.Or(o.ShampooBeta, o.Beta2), T(1-s.Rate*s.Decay), T(s.Scale)
 	eachMatrix(s, func(_, in, out int, w, g, m, v gemm.Matrix[T]) {
-		space := room[T](s, 2*(in*out+in*in+out*out))
-		left, right := newBasis[T](o, in, &s, space), newBasis[T](o, out, &s, space[2*in*in:])
-		space = space[2*(in*in+out*out):]
+		inBasis, outBasis := o.basisLen(in), o.basisLen(out)
+		space := room[T](s, inBasis+outBasis+2*in*out)
+		left, right := newBasis[T](o, in, &s, space), newBasis[T](o, out, &s, space[inBasis:])
+		space = space[inBasis+outBasis:]
 		x, y := gemm.Mat(space[:in*out], out), gemm.Mat(space[in*out:2*in*out], out)
 		for i := range in {
 			for j, g := range g.Row(i)[:out] {

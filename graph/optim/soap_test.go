@@ -246,6 +246,15 @@ func TestSOAPForgets(t *testing.T) {
 	}
 }
 
+// A side that stays I takes no scratch: with 5,000 columns it took 200 MB.
+func TestSOAPScratch(t *testing.T) {
+	s := newSoaped[float32](SOAP{Beta1: 0.9, Beta2: 0.9}, 2, 5000)
+	s.step(0.1, 0, 1, graph.Tensor{F32: make([]float32, 10000)})
+	if got, want := len(s.work.f32), 2*2*2+2*10000; got != want {
+		t.Errorf("got scratch of %d numbers, want %d", got, want)
+	}
+}
+
 // Packed matrices are updated like separate ones, to the bit.
 func TestSOAPPacked(t *testing.T) {
 	const in, all = 12, 44 // rows begin at multiples of 16 bytes, as in TestMuonPacked
