@@ -29,7 +29,7 @@ func predict(t *testing.T, e Ensemble, n, d float64) Interval {
 
 // The intervals contain the truth, and a run of a three times larger model, in 90 to 99 % of the studies.
 func TestIntervalsCover(t *testing.T) {
-	studies, resamples, spread := 15, 100, 3*math.Sqrt(0.05*0.95/15)
+	studies, resamples, spread := 6, 100, 3*math.Sqrt(0.05*0.95/6)
 	if os.Getenv("NIGHTLY") != "" {
 		studies, resamples, spread = 200, 400, 0
 	}
