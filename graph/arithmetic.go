@@ -91,7 +91,7 @@ func (x Expr) Shift(c float64) Expr {
 
 // opposed returns x + sign·y, entry by entry, for two expressions of one shape. Where they are opposite infinities,
 // whose sum would be NaN, it is limit. The expression y is computed from x: where it is NaN and x is not, as in the
-// stock rectifier of −∞, the result is x. The derivatives are those of the sum.
+// stock rectifier of −∞, the result is x. The derivatives are the sum's.
 func (x Expr) opposed(name string, sign float64, y Expr, limit float64) Expr {
 	return x.apply(name, func() (*G.Node, error) {
 		if !x.node.Shape().Eq(y.node.Shape()) {

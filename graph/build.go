@@ -39,7 +39,7 @@ func (g *Graph) build(build func(g *Graph) error) (*Graph, error) {
 	return g, err
 }
 
-// try calls build and returns its error or that of the graph. A panic in it becomes an error that names the layer
+// try calls build and returns its error or the graph's. A panic in it becomes an error that names the layer
 // entered last.
 func (g *Graph) try(build func(g *Graph) error) (err error) {
 	defer func() {

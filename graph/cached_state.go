@@ -20,7 +20,7 @@ func newCachedState(batch int, numbers float64) cachedState {
 	return cachedState{newLanes(batch), &ops.State{Batch: batch, Size: int(numbers)}}
 }
 
-// floats returns the numbers of the state; those of a literal are none.
+// floats returns the numbers of the state; a literal has none.
 func (c *cachedState) floats() ops.State {
 	if c.held == nil {
 		return ops.State{}

@@ -13,9 +13,9 @@
 //
 // Every layer has a reference form in stock Gorgonia operations, which Gorgonia differentiates. Functions such as
 // LayerNorm or Attention offer a kernel instead. They decline (ok is false) if the Graph was created without kernels,
-// and the layer then computes its equation. They are exported so that user-defined layers can use them as those of nn
-// do. The package internal/ops connects the kernels to the graph. Kernels and stock operations run in the same program:
-// internal/plan plans the order, the memory and the second forward pass of Recompute for both.
+// and the layer then computes its equation. They are exported so that user-defined layers can use them as the layers of
+// nn do. The package internal/ops connects the kernels to the graph. Kernels and stock operations run in the same
+// program: internal/plan plans the order, the memory and the second forward pass of Recompute for both.
 //
 // Where a stock operation of Gorgonia v0.9.18 is wrong, this package has its own operation, and its comment gives the
 // reason. Where one is merely dangerous, the rule for it is kept here once: only this package and internal/ops import

@@ -51,7 +51,7 @@ func (g *Graph) dropKey(scope string, count int) uint64 {
 }
 
 // DropoutMask returns the factors, 0 or 1/(1 − p), that the first dropout of the given scope applies to its n entries.
-// The step is that of the last run, or the one set by SetStep. DropoutMask returns nil if p is not in 0 ≤ p < 1, or if
+// The step is the last run's, or the one set by SetStep. DropoutMask returns nil if p is not in 0 ≤ p < 1, or if
 // n is less than 1 or too large for the memory.
 func (g *Graph) DropoutMask(scope string, p float64, n int) []float64 {
 	if !g.exists() || n < 1 || checkDropout(p) != nil {

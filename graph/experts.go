@@ -41,7 +41,7 @@ func (r Router) check(z Expr) error {
 func (r Router) kernel() experts.Router { return experts.Router(r) }
 
 // Gates returns the kernel of the gates of r: logits (n, E) → (n, E). The bias (E) is optional: it is added to the
-// probabilities that choose the experts, but not to the gates. Its gradient is 0, and so is that of a gate of 0.
+// probabilities that choose the experts, but not to the gates. Its gradient is 0, as is the gradient of a gate of 0.
 func Gates(z, bias Expr, r Router) (y Expr, ok bool) {
 	operands := append([]Expr{z}, present(bias)...)
 	return z.kernel("gates", func() (*G.Node, error) {
@@ -201,7 +201,7 @@ func (w ExpertWeights) layer(x, gates Expr, active int) (l experts.Layer, err er
 	return l, nil
 }
 
-// adapt sets the rank of the adapters of l, which is that of the first one. m is a matrix of expert e.
+// adapt sets the rank of the adapters of l, which is the rank of the first one. m is a matrix of expert e.
 func (m ExpertMatrix) adapt(l *experts.Layer, e int) error {
 	if m.A.g == nil {
 		return nil

@@ -35,7 +35,7 @@ func (x Expr) Erf() Expr {
 	return x.apply("erf", func() (*G.Node, error) { return x.g.ops.Erf(x.node) })
 }
 
-// ReLU returns max(x, 0), computed as x + max(−x, 0), which has derivative 0 at 0; that of the stock operation is 1
+// ReLU returns max(x, 0), computed as x + max(−x, 0), which has derivative 0 at 0; the stock operation has 1
 // there. ReLU of −∞ is 0.
 func (x Expr) ReLU() Expr {
 	return x.opposed("add", 1, x.Scale(-1).unary("relu", G.Rectify), 0)
@@ -69,7 +69,7 @@ func GELU(x Expr) (y Expr, ok bool) { return activation(x, ops.GELU()) }
 // GELUTanh returns the kernel of y = ½x(1 + tanh(√(2/π)(x + 0.044715·x³))). At ±∞ it has the limits, as GELU.
 func GELUTanh(x Expr) (y Expr, ok bool) { return activation(x, ops.GELUTanh()) }
 
-// ReLU returns the kernel of Expr.ReLU, y = max(x, 0). Its derivative at NaN is 0, and that of the equation is 1.
+// ReLU returns the kernel of Expr.ReLU, y = max(x, 0). Its derivative at NaN is 0, where the equation's is 1.
 func ReLU(x Expr) (y Expr, ok bool) { return activation(x, ops.ReLU()) }
 
 // ReLU2 returns the kernel of y = max(x, 0)².
@@ -150,7 +150,7 @@ func LayerNormSigma(x, w, b Expr, eps float64) (y Expr, ok bool) {
 func RMSNorm(x, w Expr, eps float64) (y Expr, ok bool) { return norm(ops.RMSNorm(), x, w, Expr{}, eps) }
 
 // QKNorm returns the kernel of a norm of groups of columns of x (n, w), each group of a row separately, as RMSNorm with
-// its gains: first the given number of groups of len(wq) columns, then those of len(wk). It leaves the other columns
+// its gains: first the given number of groups of len(wq) columns, then groups of len(wk). It leaves the other columns
 // unchanged.
 func QKNorm(x, wq, wk Expr, queries, keys int, eps float64) (y Expr, ok bool) {
 	return x.kernel("qknorm", func() (*G.Node, error) {

@@ -72,7 +72,7 @@ type Expr struct {
 type places struct {
 	found     map[string]Expr
 	order     []string               // the keys of found in the order of the network
-	derived   map[string]func() Expr // those of Derive that Activation has not computed yet
+	derived   map[string]func() Expr // from Derive, which Activation has not computed yet
 	edits     map[string][]func(Expr) Expr
 	equations map[string]bool // scopes that compute their equations instead of kernels
 

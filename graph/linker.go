@@ -132,8 +132,9 @@ func (l *linker) isSum(n *G.Node, children G.Nodes) bool {
 	return l.g.Kernels && l.g.ops.IsSum(n, children)
 }
 
-// sum plans the addition of two gradients. If one has only some rows, such as that of a table that is also the head,
-// these rows are added in the memory of the other. For GPT-2's table this saves half a gigabyte of reading and writing.
+// sum plans the addition of two gradients. If one has only some rows, such as the gradient of a table that is also the
+// head, these rows are added in the memory of the other. For GPT-2's table this saves half a gigabyte of reading and
+// writing.
 func (l *linker) sum(o *plan.Op, n *G.Node, children G.Nodes) {
 	var few *G.Node
 	for _, c := range children {

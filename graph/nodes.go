@@ -73,7 +73,8 @@ func (g *Graph) trained(x Expr) bool {
 }
 
 // needed returns the nodes that the roots depend on and the roots themselves, each after its operands, and the operands
-// of each. The order is that of their numbers, since Gorgonia numbers a node when it is created, after its operands.
+// of each. They are in the order of their numbers, since Gorgonia numbers a node when it is created, after its
+// operands.
 func (g *Graph) needed(roots G.Nodes) (order G.Nodes, operands map[*G.Node]G.Nodes) {
 	operands = map[*G.Node]G.Nodes{}
 	for stack := slices.Clone(roots); len(stack) > 0; {

@@ -21,7 +21,7 @@ type Op struct {
 	Float32 Pass[float32]
 	Float64 Pass[float64]
 
-	// Part is optional: the number of successive entries, such as those of a row, that the passes can compute without
+	// Part is optional: the number of successive entries, such as a row, that the passes can compute without
 	// the other entries, if all operands have the shape of the result. Threads then call the passes at the same time,
 	// each with some of the parts.
 	Part int

@@ -324,7 +324,7 @@ func lruDecay[T float32 | float64](p *kernel.Pool, l recurrent.LRU) ops.OwnPass[
 }
 
 // LRUInput returns the kernel of √(1 − a²)∘v, given c = a − 1 for gates a in 0 … 1: (n, d), (n, d) → (n, d). Its
-// gradient at c = 0, which is infinite, is 0: its product with that of LRUDecay has the limit 0.
+// gradient at c = 0, which is infinite, is 0: its product with LRUDecay's has the limit 0.
 func LRUInput(v, c Expr) (y Expr, ok bool) {
 	return v.kernel("lru input", func() (*G.Node, error) {
 		s := v.node.Shape()

@@ -118,8 +118,8 @@ func (t Tensor) noEntry(i int) error {
 // expression that is neither a parameter nor an input has 0 entries.
 func (t Tensor) Fill(x ...float64) error { return t.Copy(Tensor{F64: x}) }
 
-// Copy overwrites all entries with those of from, of either type. If the number of entries differs, it returns an error
-// and writes nothing; the shapes may differ.
+// Copy overwrites all entries with the entries of from, of either type. If the number of entries differs, it returns an
+// error and writes nothing; the shapes may differ.
 func (t Tensor) Copy(from Tensor) error {
 	if got, want := from.Len(), t.Len(); got != want {
 		return errors.Errorf("%d numbers for a tensor %v of %d", got, tensor.Shape(t.Shape), want)

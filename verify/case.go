@@ -44,8 +44,8 @@ type Case struct {
 	// are random constants. Forward and Backward read them as parameters, by their names.
 	Carry bool
 
-	// Dims are the sizes at the site. A size of 0 means that of DefaultDims. A layer that needs another size, such as
-	// heads in two groups, sets it here.
+	// Dims are the sizes at the site. A size of 0 stands for the size in DefaultDims. A layer that needs another size,
+	// such as heads in two groups, sets it here.
 	Dims nn.Dims
 }
 

@@ -30,7 +30,7 @@ func DefaultDims() nn.Dims {
 	return nn.Dims{Batch: 5, Context: 7, Embd: 9, Heads: 3, QK: 11, V: 13, Inner: 15, Blocks: 1}
 }
 
-// dims returns the sizes of the Case, with those of DefaultDims in place of zeros.
+// dims returns the sizes of the Case, with the sizes of DefaultDims in place of zeros.
 func (c Case) dims() (d nn.Dims, err error) {
 	d = c.Dims
 	usual := DefaultDims()

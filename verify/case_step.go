@@ -98,7 +98,7 @@ func computed(y graph.Expr) (graph.Tensor, error) {
 	return p.Value(), err
 }
 
-// compareStep adds a failure if a row of Step differs from that of Forward, at most one per row.
+// compareStep adds a failure if a row of Step differs from Forward's, at most one per row.
 func (r *Report) compareStep(step, forward graph.Tensor, row int) {
 	largest := 0.0
 	for i := range forward.Len() {

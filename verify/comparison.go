@@ -66,7 +66,7 @@ func (r *Report) partition(want hand.Parameters[float64]) error {
 	return nil
 }
 
-// loss compares the loss of a road with that of the report.
+// loss compares the loss of a road with the report's.
 func (r *Report) loss(road *results) {
 	d := math.Abs(road.loss-r.Loss) / max(1, math.Abs(r.Loss))
 	if !(d <= r.road(road.form.name).tolerance) {

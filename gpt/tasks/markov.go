@@ -72,7 +72,7 @@ func (k Markov) chain() chain {
 	return c
 }
 
-// probabilities returns those of the symbols after a context.
+// probabilities returns the probability of each symbol after a context.
 func (c chain) probabilities(context int) []float64 {
 	list, below := make([]float64, len(c[context])), uint64(0)
 	for x, to := range c[context] {

@@ -33,11 +33,12 @@ func (k WordProblem) rule() (rule, error) {
 	return o.rule("Merrill et al. 2024, arXiv:2404.08819", len(all), max(k.Length, k.TestLength), len(all), draw)
 }
 
-// permutations lists those of the first n of five objects, the identity first: p moves the object at i to p[i].
+// permutations lists the permutations of the first n of five objects, the identity first: p moves the object at i to
+// p[i].
 func permutations(n int) [][5]int {
 	list := [][5]int{{0, 1, 2, 3, 4}}
 	for i := 1; i < n; i++ {
-		for _, p := range list { // those of i objects: the next one takes the place of each of them
+		for _, p := range list { // permutations of i objects: the next one takes the place of each of them
 			for j := range i {
 				p := p
 				p[i], p[j] = p[j], p[i]

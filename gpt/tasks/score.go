@@ -12,7 +12,7 @@ import (
 )
 
 // Score is the result of a model on test rows: means over the answers, with their standard errors. As the answers of a
-// row depend on each other, the errors are those of a ratio of sums over rows; they are NaN for a single row.
+// row depend on each other, the errors are for a ratio of sums over rows; they are NaN for a single row.
 type Score struct {
 	Rows, Answers int
 	Accuracy      float64 // the share of the answers that have the largest logit, the first of equals

@@ -37,7 +37,7 @@ func moveBySign[T kernel.Float](o Lion, s Step, w, g, m []T) {
 	}
 }
 
-// sign returns 1 or −1. The sign of 0 is 0, and that of NaN is NaN. Whether x is positive is no branch, because no
+// sign returns 1 or −1. The sign of 0 is 0, and of NaN is NaN. Whether x is positive is no branch, because no
 // processor predicts it.
 func sign[T kernel.Float](x T) T {
 	if x == 0 || x != x {

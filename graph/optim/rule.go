@@ -27,7 +27,7 @@ type State struct {
 	Whole   bool   // Step needs entire parameters, one after the other; otherwise it gets pieces of them
 
 	// Further, which is optional, returns the tensors of other shapes that are kept for a parameter in addition to the
-	// moments. columns is that of Step. They need Whole.
+	// moments. columns is Step.Columns. They need Whole.
 	Further func(shape, columns []int) []Kept
 
 	// Products, which is optional, returns the number of operations of the matrix products in a step for a parameter,
@@ -80,7 +80,7 @@ func (s State) divide(all []graph.Tensor) (m, v graph.Tensor, further []graph.Te
 }
 
 // Step is step T of a parameter, or of a piece of it: W is updated by its gradient g = Scale·G. Of a piece, Shape is
-// that of the entire parameter.
+// the shape of the entire parameter.
 type Step struct {
 	Name  string // the parameter's
 	T     int    // counted from 1

@@ -16,10 +16,10 @@ import (
 //	θ ← θ − η(Q_L(M̂'/(√V̂ + ε))Q_Rᵀ + λθ),  M̂' = M'/(1−β₁ᵗ),  V̂ = V/(1−β₂ᵗ)
 //
 // Q_L and Q_R start as I. After the first step, and after every f steps, one power with the newest L and R brings them
-// nearer to the eigenvectors: Q_L is that of a QR decomposition of (L/tr L + 10⁻⁶I)Q_L. The second term keeps the
-// vectors of eigenvalues that rounding hides. M' is then expressed in the new vectors, so that it stays the mean of the
-// gradients, as in the paper, which rotates it in every step; V stays as it is. The paper has ε inside the root. Each
-// matrix that a parameter packs (Step.Columns) is updated separately.
+// nearer to the eigenvectors: Q_L is the factor Q of a QR decomposition of (L/tr L + 10⁻⁶I)Q_L. The second term keeps
+// the vectors of eigenvalues that rounding hides. M' is then expressed in the new vectors, so that it stays the mean of
+// the gradients, as in the paper, which rotates it in every step; V stays as it is. The paper has ε inside the root.
+// Each matrix that a parameter packs (Step.Columns) is updated separately.
 type SOAP struct {
 	Beta1, Beta2 float64 // 0 ≤ β₁, β₂ < 1, published as 0.95
 	Eps          float64 // ε > 0; 0 means 1e-8

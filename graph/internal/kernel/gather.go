@@ -10,7 +10,7 @@ func AddPositions[T Float](p *Pool, y, x, table []T, ids []int, d int, c T) {
 	Spread(p, len(ids), rowGrain(d), lookup[T]{y, x, table, ids, d, c})
 }
 
-// lookup holds the arguments of AddPositions or, without x, those of Gather.
+// lookup holds the arguments of AddPositions or, without x, of Gather.
 type lookup[T Float] struct {
 	y, x, table []T
 	ids         []int
@@ -89,7 +89,7 @@ func GatherCols[T Float](pool *Pool, y, x []T, order Order, d int) {
 	})
 }
 
-// GatherColsBackward adds the columns of dy to those of dx, which it clears first.
+// GatherColsBackward adds the columns of dy to the columns of dx, which it clears first.
 func GatherColsBackward[T Float](pool *Pool, dx, dy []T, order Order, d int) {
 	width := order.width
 	pool.Rows(len(dx)/d, width, func(from, to int) {

@@ -113,7 +113,7 @@ func (a *qkNormTask[T]) Do(from, to int) {
 	}
 }
 
-// Backward computes dx, and the gradients of both W, which are optional. grads[0].X is dx; that of grads[1] is not
+// Backward computes dx, and the gradients of both W, which are optional. grads[0].X is dx; grads[1].X is not
 // used, nor is B.
 func (n QKNorm[T]) Backward(p *Pool, dy []T, grads [2]NormGrads[T]) {
 	SpreadOn(p, parts[T](p, normOperations*len(dy)), Parts, 1, qkNormBackwardTask[T]{n, dy, grads})

@@ -69,7 +69,7 @@ func shared(work, pingPong float64, n int) float64 {
 	return work/float64(n) + (sharedOnce+float64(n)*sharedByEach)*pingPong
 }
 
-// speed returns the number of operations that one thread does in a nanosecond: roughly that of a Zen 5 in small
+// speed returns the number of operations that one thread does in a nanosecond: roughly the speed of a Zen 5 in small
 // products, 250 … 440 in vector instructions. Plain Go takes some 20 times as long.
 func speed[T Float]() float64 {
 	if simd.Of[T]() != nil {

@@ -94,7 +94,7 @@ func rowsOfHeads(qkv *G.Node, heads, v int) tensor.Shape {
 }
 
 // CachedAttention returns the attention of new tokens to themselves and to the tokens in numbers, of packed
-// projections. The gates of extra are those of the new tokens.
+// projections. extra holds the gates of the new tokens.
 func (b *Builder) CachedAttention(
 	h attention.Shape, r attention.Room, numbers *Tokens, s Step, extra Extra, qkv, mask *G.Node,
 ) (*G.Node, error) {

@@ -22,7 +22,7 @@ func (b *Builder) Dropout(x *G.Node, d Drop) (*G.Node, error) {
 	}, x)
 }
 
-// mask returns a function that returns the mask for the current run: that of this step, or none in evaluation.
+// mask returns a function that returns the mask for the current run: this step's, or none in evaluation.
 func (b *Builder) mask(d Drop) func() kernel.DropMask {
 	return func() kernel.DropMask {
 		if !b.Run.Training.Load() {

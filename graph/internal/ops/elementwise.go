@@ -56,7 +56,7 @@ func copyAll[T kernel.Float](out []T, in [][]T) { copy(out, in[0]) }
 
 // Opposed returns x + sign·y, entry by entry. Where they are opposite infinities, whose sum would be NaN, it is limit.
 // The operand y is computed from x: where it is NaN and x is not, as in the stock rectifier of −∞, the result is x. The
-// derivatives are those of the sum.
+// derivatives are the sum's.
 func (b *Builder) Opposed(x, y *G.Node, sign, limit float64) (*G.Node, error) {
 	return b.node(&Op{
 		name: fmt.Sprintf("opposed(%g,%g)", sign, limit), shape: x.Shape(),

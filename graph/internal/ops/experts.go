@@ -105,7 +105,7 @@ func (m *mixture[T]) weights(w [][]T) experts.Weights[T] {
 	return m.split(m.matrices)
 }
 
-// split returns matrices in their order as those of the experts.
+// split divides matrices in their order among the experts.
 func (m *mixture[T]) split(all []experts.Matrix[T]) experts.Weights[T] {
 	n := m.Experts
 	return experts.Weights[T]{Gate: all[:n], Up: all[n : 2*n], Down: all[2*n : 3*n]}
@@ -125,7 +125,7 @@ func expertsForward[T kernel.Float](o *expertsOp, rows *buffer) body[T] {
 	}
 }
 
-// backward returns the gradients of all operands: that of x, whose operation fills the others.
+// backward returns the gradients of all operands: the gradient of x, whose operation fills the others.
 func (o *expertsOp) backward(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 	var parts []*buffer // of the operands after x
 	for _, n := range in[1:] {

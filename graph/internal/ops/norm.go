@@ -155,7 +155,7 @@ func qkNormForward[T kernel.Float](l *qkNormOp) body[T] {
 	return func(y []T, in [][]T) { qkNormOf(l, in[0], in[1], in[2]).Run(l.b.Pool, y) }
 }
 
-// backward returns the gradients of x, wq and wk. Like that of normOp, it has the forward result as an input.
+// backward returns the gradients of x, wq and wk. Like normOp's, it has the forward result as an input.
 func (l *qkNormOp) backward(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 	var gains, scratch [2]*buffer
 	for i, size := range l.sizes {

@@ -15,7 +15,7 @@ type Own struct {
 	F64   OwnPass[float64]
 
 	// Part is the number of successive entries of the result, and of operands of its shape, that the passes can compute
-	// without the other entries, such as those of a row. Threads share the parts. 0 is for all entries.
+	// without the other entries, such as a row. Threads share the parts. 0 is for all entries.
 	Part int
 }
 

@@ -57,7 +57,7 @@ func (b *Builder) Recurrence(r Recurrence, operands ...*G.Node) (y, after *G.Nod
 }
 
 // RecurrenceNorms returns the norms of the states of r after every token, (Batch·Tokens, Heads), which have no
-// derivative. The operands are those of Recurrence.
+// derivative. The operands are Recurrence's.
 func (b *Builder) RecurrenceNorms(r Recurrence, operands ...*G.Node) (*G.Node, error) {
 	return b.node(&Op{
 		name: fmt.Sprintf("recurrence.norms(%v)", r), shape: rowsOfHeads(operands[0], r.Shape.Heads, 1),
@@ -110,7 +110,8 @@ func recurrence[T kernel.Float](p *kernel.Pool, r Recurrence, kept, scratch, las
 	}
 }
 
-// recurrenceBackward returns the gradients of the operands: that of the projections, whose operation fills the others.
+// recurrenceBackward returns the gradients of the operands: the gradient of the projections, whose operation fills the
+// others.
 func (b *Builder) recurrenceBackward(r Recurrence, kept *buffer, in G.Nodes, grad *G.Node) (G.Nodes, error) {
 	scratch := &buffer{size: r.Shape.ScratchLen(b.Pool)}
 	parts, wrt := make([]*buffer, len(in)), r.wrt()

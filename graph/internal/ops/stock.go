@@ -51,7 +51,7 @@ func (s *Stock) Bind(i int, c *G.Node, numbers plan.Numbers) {
 	}
 }
 
-// Run computes the result. Do returns new memory or that of an operand, so its result is copied. Operations that can
+// Run computes the result. Do returns new memory or an operand's, so its result is copied. Operations that can
 // write to a given tensor avoid the copy; the reference form of a model consists mostly of these.
 func (s *Stock) Run() error {
 	for _, fill := range s.before {

@@ -7,7 +7,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// IsSum reports whether n is Gorgonia's addition of two tensors, such as that of two gradients of one node.
+// IsSum reports whether n is Gorgonia's addition of two tensors, such as two gradients of one node.
 func (b *Builder) IsSum(n *G.Node, children G.Nodes) bool {
 	if len(children) != 2 || n.IsScalar() || n.Dtype() != b.Dtype {
 		return false

@@ -16,7 +16,7 @@ func (o *Op) writes() []Buffer {
 	return append([]Buffer{o.Out}, o.Fills...)
 }
 
-// turns returns the order of execution, including the second turns: those of a place come before the first operation of
+// turns returns the order of execution, including the second turns: all at a place come before the first operation of
 // the backward pass that needs any of them.
 func turns(ops []*Op) []turn {
 	list := make([]turn, 0, len(ops))

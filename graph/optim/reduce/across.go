@@ -27,7 +27,7 @@ type ranks struct {
 	buckets      []bucket
 	entire       []bool    // parameters that one machine updates; nil means none
 	own          []stretch // this machine's part of every parameter; nil means all
-	flight, left *flight   // this step's, and that of a step that was given up
+	flight, left *flight   // of this step, and of a step that was given up
 }
 
 // Across makes every Apply take the mean over the micro-batches of all machines, in float32. The gradients are copied
@@ -38,7 +38,7 @@ func (c *Gradients) Across(m Machines) {
 	}
 }
 
-// Last declares that p's next run is that of the step's last micro-batch. Its gradients are then summed across machines
+// Last declares that p's next run is for the step's last micro-batch. Its gradients are then summed across machines
 // while the backward pass continues: complete gradients are sent some megabytes at a time, and Apply waits for the
 // rest. On a machine alone, Last does nothing.
 func (c *Gradients) Last(p *graph.Program) error {

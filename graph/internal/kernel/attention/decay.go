@@ -32,7 +32,7 @@ func CumulateBackward[T kernel.Float](pool *kernel.Pool, h Shape, dx, dc []T) {
 }
 
 // sums holds the two factors of c_i − c_j in a tile: [1, c_i − c] for every query and [c − c_j; 1] for every key, where
-// c is that of the first query, so that near ones differ by exact numbers.
+// c is the first query's, so that near ones differ by exact numbers.
 type sums[T kernel.Float] struct{ queries, keys []T }
 
 func newSums[T kernel.Float]() sums[T] {

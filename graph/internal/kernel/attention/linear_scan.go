@@ -9,7 +9,7 @@ import (
 
 // scan is a pass over the tokens of some heads of sequence b. It processes all heads in a chunk before the next chunk,
 // so that a token is fetched from memory once even in a long sequence. The sum of the weights is one more column of the
-// result: that of a value that is always 1.
+// result, for a value that is always 1.
 type scan[T kernel.Float] struct {
 	Linear[T]
 	b, first, last     int // heads first … last − 1

@@ -1,6 +1,6 @@
 package attention
 
-// Room describes the keys of a sequence that a cache keeps: those at the beginning, and those of a window up to the
+// Room describes the keys of a sequence that a cache keeps: keys at the beginning, and a window up to the
 // newest token. The zero Room keeps all keys.
 type Room struct {
 	Window int // number of keys up to the newest one that a query attends to; 0: all
@@ -27,7 +27,7 @@ func (r Room) Keys(context int) int {
 // grain. Sums over the keys thus have the same bits as sums over all keys, in which the hidden ones add zeros.
 type held struct{ first, base int }
 
-// place returns the place of the key at a position, or that of the next one that is there.
+// place returns the place of the key at a position, or of the next key that is there.
 func (h held) place(position int) int {
 	switch {
 	case position <= h.first:

@@ -46,7 +46,7 @@ func softmaxTile[T kernel.Float](x, mask, top, total, keep []T, cols, stride int
 }
 
 // softmaxTileBackward computes the weights p = e^(x + mask − m)/ℓ of a tile x of scores again, in place, and turns
-// their gradient d into that of the scores, d ← p∘(d − dot).
+// their gradient d into the gradient of the scores, d ← p∘(d − dot).
 func softmaxTileBackward[T kernel.Float](d, x, mask, top, total, dots []T, cols, stride int) {
 	if fast := simd.Of[T](); fast != nil {
 		fast.SoftmaxTileBackward(simd.Float32s(d), simd.Float32s(x), simd.Float32s(mask), simd.Float32s(top),

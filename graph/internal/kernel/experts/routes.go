@@ -6,7 +6,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 )
 
-// Routes sorts the pairs of a token and an expert by the expert, and those of an expert by the token.
+// Routes sorts the pairs of a token and an expert by the expert, and the pairs of an expert by the token.
 type Routes[T kernel.Float] struct {
 	first  []int // of the pairs of every expert, and the number of all pairs
 	token  []int // of every pair

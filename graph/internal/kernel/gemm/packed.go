@@ -106,7 +106,7 @@ func (w *Packed) Unpack(m Matrix[float32]) {
 // Bytes returns the memory of the matrix.
 func (w *Packed) Bytes() int { return 2*len(w.half) + len(w.eighth) + 4*len(w.scales) }
 
-// Finite reports whether no number is too large: the range of bfloat16 ends a little below that of float32.
+// Finite reports whether no number is too large: the range of bfloat16 ends a little below the range of float32.
 func (w *Packed) Finite() bool {
 	return !slices.ContainsFunc(w.half, func(h uint16) bool { return h&0x7f80 == 0x7f80 })
 }

@@ -37,7 +37,7 @@ const panelBlock = 4*wholeRows + 32*wholeRows
 // direct reports whether there is assembly for the products with rows of blocks of whole numbers, or of floats.
 func direct(whole bool) bool { return best != nil && (!whole || best.q8.rows != nil) }
 
-// roundInto sets the blocks of one of v's vectors to those of x, in assembly.
+// roundInto sets the blocks of one of v's vectors to the blocks of x, in assembly.
 func (v *vectors) roundInto(place int, x []float32) {
 	if k := len(x) / 32; k > 0 {
 		_, _, _ = v.n[(k*v.apart-1)*32:], v.scales[(k-1)*v.apart+place], v.offsets[(k-1)*v.apart+place]

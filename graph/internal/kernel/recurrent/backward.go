@@ -17,7 +17,7 @@ import (
 //
 //	Σ_{i≥t} (r_i∘Δr_i − k_i∘Δk_i) + rows of S∘R
 //
-// over the tokens of the chunk, where Δk is that of writing.
+// over the tokens of the chunk, where Δk is the gradient of writing.
 func (s *pass[T]) backward(d Operands[T], dy, kept []T) {
 	clear(s.dstate)
 	clear(s.last)
@@ -146,7 +146,7 @@ func (s *pass[T]) gate(d []T) {
 	}
 }
 
-// store writes the gradients of queries, keys and values, with those of q_i·k_i.
+// store writes the gradients of queries, keys and values, with the gradients of q_i·k_i.
 func (s *pass[T]) store(d []T) {
 	if s.Delta {
 		s.add(s.dk[:s.c*s.QK], s.dkr)
@@ -161,7 +161,7 @@ func (s *pass[T]) store(d []T) {
 	}
 }
 
-// before turns the gradient of the state after the chunk into that of the state before it.
+// before turns the gradient of the state after the chunk into the gradient of the state before it.
 func (s *pass[T]) before() {
 	if !s.ended {
 		s.decay.all(s.dstate, s.V)

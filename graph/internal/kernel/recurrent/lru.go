@@ -60,8 +60,8 @@ func Input[T kernel.Float](p *kernel.Pool, y, v, c []T) {
 	})
 }
 
-// InputBackward adds the gradients of v and c to dv and dc. At a = 1 that of c is infinite; it is 0 here, because its
-// product with a derivative of Decay has the limit 0.
+// InputBackward adds the gradients of v and c to dv and dc. At a = 1 the gradient of c is infinite; it is 0 here,
+// because its product with a derivative of Decay has the limit 0.
 func InputBackward[T kernel.Float](p *kernel.Pool, dv, dc, dy, v, c []T) {
 	p.Range(len(dy), 8192, func(from, to int) {
 		for i := from; i < to; i++ {

@@ -4,7 +4,7 @@ package simd
 
 // Set holds the kernels in one instruction set. Each does the same operations on the same lanes for every instruction
 // set, length and place in memory, so the bits do not depend on these; a sum over a row or vector has 16 partial sums
-// that are added up in a fixed order. The accuracy is that of one entry for finite operands, u = 2⁻²⁴ being half of the
+// that are added up in a fixed order. The accuracy is one entry's for finite operands, u = 2⁻²⁴ being half of the
 // last place of 1. NaN gives NaN. The callers check the lengths.
 //
 // No kernel produces a number below the normal ones, 2⁻¹²⁶, from normal numbers, not even as an intermediate result of
