@@ -4,7 +4,8 @@
 //
 //	graph      expressions, automatic differentiation, kernels, optimizers
 //	nn         the layers, one per file, each as its equation
-//	gpt        models built of these layers: configuration, training, checkpoints, decoding, published folders
+//	gpt        models built of these layers: configuration, training, checkpoints, decoding
+//	gpt/published, gpt/peft   models and adapters of other programs: folders of Hugging Face, GGUF, PEFT
 //	gpt/inspect, gpt/seq2seq, gpt/text, gpt/dist   activations by name, encoder and decoder, texts, several machines
 //	gpt/decode, gpt/search   decoding with kept keys and values; samplers, greedy and beam search
 //	verify     checks a layer or a complete model against gradients by hand

@@ -8,11 +8,11 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Adapter holds numbers for the adapters of a model, such as a folder that package gpt/peft has opened. A model compares
-// Adapters by ==.
+// Adapter holds numbers for the adapters of a model, such as a folder that package gpt/peft has opened. A model
+// compares Adapters by ==.
 type Adapter interface {
-	// Fit returns a function that sets m's adapters, all of whose Up are 0, to the Adapter's numbers, times a factor. It
-	// returns an error if they do not fit m.
+	// Fit returns a function that sets m's adapters, all of whose Up are 0, to the Adapter's numbers, times a factor.
+	// It returns an error if they do not fit m.
 	Fit(m *Model) (set func(factor float64), err error)
 }
 

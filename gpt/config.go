@@ -51,8 +51,8 @@ type Adapters struct {
 	LoraAlpha   float64  // α; by default r
 	LoraTargets []string // endings of the adapted layers' names; by default all layers that have a weight
 	LoraScale   string   // "alpha/r", default (Hu et al. 2021), "alpha" (paper, equation 43), "alpha/sqrt(r)" (rsLoRA)
-	// LoraFused gives queries, keys and values one adapter together, like GPT-2's c_attn, unless fine-tuning begins with
-	// a Source whose files have a matrix for each. Otherwise each of them has an adapter.
+	// LoraFused gives queries, keys and values one adapter together, like GPT-2's c_attn, unless fine-tuning begins
+	// with a Source whose files have a matrix for each. Otherwise each of them has an adapter.
 	LoraFused bool
 }
 
@@ -133,8 +133,11 @@ func (c *Config) trainingFields() field.List {
 			Optional("false"))
 }
 
-// NetworkFields binds the fields that describe the network.
+// NetworkFields binds the fields that describe the network. Without a Config, which is nil, there are none.
 func (c *Config) NetworkFields() field.List {
+	if c == nil {
+		return nil
+	}
 	known := c.known()
 	sizes := field.List{
 		field.New("block_size", &c.BlockSize, field.Size(1), "context length in tokens"),

@@ -119,6 +119,25 @@ func ExampleResume() {
 	// the same bits: true
 }
 
+// A model is read on a graph with settings of the program's own, here in float64.
+func ExampleLoadModel() {
+	out, err := os.MkdirTemp("", "out")
+	check(err)
+	defer os.RemoveAll(out)
+	c := small()
+	data, tok := corpus(c)
+	t, err := gpt.NewTrainer(c, data, tok)
+	check(err)
+	check(t.Save(out))
+	cp, err := checkpoint.Load(out, gpt.Fits())
+	check(err)
+	defer cp.Close()
+	m, err := gpt.LoadModel(graph.New(graph.Float64, 1), cp)
+	check(err)
+	fmt.Println(m.Config.NLayer == c.NLayer)
+	// Output: true
+}
+
 // Every row of the batches walks through the text, and each step continues from the states of the last one.
 func ExampleConfig_carry() {
 	c := small()

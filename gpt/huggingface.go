@@ -97,8 +97,8 @@ func (f *gpt2File) read(data []byte) error {
 	}
 	switch {
 	case f.modelType != "gpt2" && f.modelType != ownType:
-		return errors.Errorf("model_type: got %s, want gpt2 or %s: package gpt/published opens models of other programs",
-			field.Clip(f.modelType), ownType)
+		return errors.Errorf("model_type: got %s, want gpt2 or %s: "+
+			"package gpt/published opens models of other programs", field.Clip(f.modelType), ownType)
 	case f.context != 0 && f.context != f.BlockSize:
 		return errors.Errorf("n_ctx: got %d, want n_positions %d", f.context, f.BlockSize)
 	case f.embdDrop != f.Dropout:

@@ -25,7 +25,8 @@ type Layout interface {
 const headWeight = "lm_head.weight"
 
 // gpt2Layout is the layout of our files, which are those of GPT-2: tensors have the names of the parameters, and a
-// matrix is (in, out) except the head's. Files of other programs have a prefix, and hold the causal mask of every block.
+// matrix is (in, out) except the head's. Files of other programs have a prefix, and hold the causal mask of every
+// block.
 type gpt2Layout struct{}
 
 // Tensors implements Layout.

@@ -21,8 +21,8 @@ const (
 
 var errNoCheckpoint = errors.New("checkpoint: got nil, want one from checkpoint.Load")
 
-// LoadTokenizer opens the tokenizer of a checkpoint. It returns an error if the checkpoint has none. own holds the kinds
-// of user-defined tokenizers, and Kind of gpt/text/bpe.
+// LoadTokenizer opens the tokenizer of a checkpoint. It returns an error if the checkpoint has none. own holds the
+// kinds of user-defined tokenizers, and Kind of gpt/text/bpe.
 func LoadTokenizer(cp *checkpoint.Checkpoint, own ...text.Kind) (text.Tokenizer, error) {
 	if cp == nil {
 		return nil, errNoCheckpoint

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/published"
 )
 
 // publishedConfigs returns a small config.json of every family whose equations differ from those of TestCheck.
@@ -57,7 +57,7 @@ func TestPublishedFamilies(t *testing.T) {
 	for name, config := range publishedConfigs() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, err := gpt.FromHuggingFace([]byte(config))
+			c, err := published.ReadConfig([]byte(config))
 			if err != nil {
 				t.Fatal(err)
 			}

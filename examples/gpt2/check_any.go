@@ -42,7 +42,8 @@ func (c *checking) reopened() (differ, n int, err error) {
 	}
 	defer holder.Close()
 	dir = filepath.Join(dir, "again")
-	if err := published.Export(context.Background(), dir, c.model, c.tok, safetensors.F32, chat.Template{}); err != nil {
+	err = published.Export(context.Background(), dir, c.model, c.tok, safetensors.F32, chat.Template{})
+	if err != nil {
 		return 0, 0, err
 	}
 	m, _, err := openAt(dir, 0)

@@ -64,7 +64,7 @@ func TestStories(t *testing.T) {
 	story := written(t, once)
 	if got := loss(story, "-model", model); got != 0.9794 {
 		t.Errorf(
-			"a story: got a loss of %v nats per token, want PyTorch's 0.9794 (gpt/testdata/torch_reference.py)", got,
+			"a story: got a loss of %v nats per token, want PyTorch's 0.9794 (torch_reference.py of gpt/published)", got,
 		)
 	}
 
@@ -221,7 +221,7 @@ func chats(t *testing.T, program, model, prompt, greedy string) {
 // byLlamaCpp compares the first n tokens that llama.cpp writes from GGUF files with texts.
 func byLlamaCpp(t *testing.T, dir, prompt string, n int, texts map[string]string) {
 	t.Helper()
-	script, err := os.ReadFile("../../gpt/testdata/llama_text.mjs")
+	script, err := os.ReadFile("../../gpt/published/testdata/llama_text.mjs")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,8 @@ func (c *Checkpoint) Add(name string, data []byte) error {
 	switch {
 	case c == nil || c.files == nil:
 		return errors.Errorf("%s: no checkpoint to add it to (nil)", name)
+	case checkName(name) != nil:
+		return errors.Wrapf(checkName(name), "checkpoint %s", c.Path)
 	case c.files[name].file != nil:
 		return errors.Errorf("checkpoint %s: %s is there already", c.Path, name)
 	}

@@ -1,6 +1,6 @@
 // Package peft reads and writes adapters of low rank in the form in which programs exchange them: folders of Hugging
-// Face's PEFT. Open reads a folder, Adapted makes a model with room for adapters, which [gpt.Model.Use] sets, and Save
-// writes the adapters of a model. Merge adds an adapter to the weights.
+// Face's PEFT. Start with Open, which reads a folder. Adapted makes a model with room for adapters, which
+// [gpt.Model.Use] sets, and Save writes the adapters of a model. Merge adds an adapter to the weights.
 package peft
 
 import (
@@ -196,8 +196,8 @@ func replaced(m *gpt.Model, saved *safetensors.File) (list []train.Named, file *
 			case layout.Buffer(plain):
 				continue
 			case plain == layout.Head() && !ownHead:
-				return nil, nil, errors.Errorf("adapter: %s: got a head, want none: that of the model is the embedding "+
-					"(head %s)", field.Clip(e.Name), m.Config.Head)
+				return nil, nil, errors.Errorf("adapter: %s: got a head, want none: the model has head %s",
+					field.Clip(e.Name), m.Config.Head)
 			default:
 				e.Name = plain
 			}

@@ -207,7 +207,8 @@ func TestAdapterOfPEFT(t *testing.T) {
 		}
 	}
 	want := logitsAfter(t, plain)
-	if d := gpttest.Relative(got, want, 0); !(d < 1e-12) || !(gpttest.Relative(before, want, 0) > 1e-2) || len(list) != 4 {
+	d, moved := gpttest.Relative(got, want, 0), gpttest.Relative(before, want, 0)
+	if !(d < 1e-12) || !(moved > 1e-2) || len(list) != 4 {
 		t.Errorf("%d matrices, %v off", len(list), d)
 	}
 	// of rank 9, which is separated into q, k and v
@@ -535,7 +536,8 @@ func TestAdapterBesidePackedWeights(t *testing.T) {
 	gpttest.MustContain(t, err, "its weights are packed")
 	c.LoraR = 64 // large enough to be packed too
 	gpttest.MustContain(
-		t, gpttest.Packed(t, scrambledLike(t, c), graph.BF16).Use(nil), "adapter: model: its weights are packed, ", "lora_",
+		t, gpttest.Packed(t, scrambledLike(t, c), graph.BF16).Use(nil),
+		"adapter: model: its weights are packed, ", "lora_",
 	)
 }
 

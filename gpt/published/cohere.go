@@ -9,14 +9,14 @@ import (
 
 // cohere returns the family of Command R (Cohere 2024): attention and a gated MLP in parallel after one norm without
 // biases, logits times a constant, and LLaMA's names. Rotary positions rotate adjacent features.
-func cohere() Family {
+func cohere() family {
 	rows := llamaRows(llamaSizes{
 		vocabulary: 256_000, context: 8192, inner: 22_528, width: 8192, blocks: 40, heads: 64, tied: true,
 	})
 	list := llamaNames()
 	list.pairs = true
-	return Family{
-		ModelType:     "cohere",
+	return family{
+		modelType:     "cohere",
 		architectures: []string{"CohereForCausalLM"},
 		rows: append(without(rows, "rms_norm_eps"), number("layer_norm_eps", 1e-5, field.ProperFraction(), "eps"),
 			number("logit_scale", 0.0625, field.Positive()).byLink(), attentionBias(),

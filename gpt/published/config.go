@@ -30,23 +30,23 @@ func ReadConfig(data []byte, own ...parts.Registry) (gpt.Config, error) {
 	return c, validated.ValidateModel()
 }
 
-// read returns the network of a config.json, without validating it, and its family, which is empty for a network of this
-// library that is no GPT-2.
-func read(data []byte, own parts.Registry) (c gpt.Config, f Family, err error) {
+// read returns the network of a config.json, without validating it, and its family, which is empty for a network of
+// this library that is no GPT-2.
+func read(data []byte, own parts.Registry) (c gpt.Config, f family, err error) {
 	c, ours := gpt.FromHuggingFace(data, own)
 	if modelType, _, _ := modelTypeOf(data); modelType == ownType {
 		return c, f, ours
 	} else if ours == nil {
-		return c, GPT2(), nil
+		return c, gpt2(), nil
 	}
-	if f, err = FamilyOf(data); err != nil {
+	if f, err = familyIn(data); err != nil {
 		return c, f, err
 	}
 	c = gpt.Config{Parts: own}
 	if err := f.Read(data, c.NetworkFields(), own.WithLibrary().Activations); err != nil {
 		return gpt.Config{}, f, err
 	}
-	if c.Head == "linear" && c.Bias && !f.HeadBias {
+	if c.Head == "linear" && c.Bias && !f.headBias {
 		c.Head = unbiasedHead
 	}
 	return c, f, nil
@@ -60,7 +60,7 @@ type translation struct {
 
 // translated returns c, which must be resolved, in the form of a family. It reads the written file to find the fields
 // that the family cannot express.
-func translated(c gpt.Config, f Family) (t translation, err error) {
+func translated(c gpt.Config, f family) (t translation, err error) {
 	c.With.Set("initialization", parts.Names(parts.Initializations())[0]) // of no effect on weights that are there
 	got, activations := c.NetworkFields(), c.Parts.WithLibrary().Activations
 	if t.file, err = f.Write(got, activations); err != nil {
@@ -85,21 +85,21 @@ func translated(c gpt.Config, f Family) (t translation, err error) {
 	return t, nil
 }
 
-// ModelType returns the model_type, such as gpt2 or llama, under which Export writes a network like c. If there is none,
-// the error names the family that differs in the fewest fields, and these fields.
+// ModelType returns the model_type, such as gpt2 or llama, under which Export writes a network like c. If there is
+// none, the error names the family that differs in the fewest fields, and these fields.
 func ModelType(c gpt.Config) (string, error) {
 	if err := c.ValidateModel(); err != nil {
 		return "", err
 	}
 	f, _, err := familyOf(c.Resolved())
-	return f.ModelType, err
+	return f.modelType, err
 }
 
 // familyOf returns the family of c, which must be resolved, and its config.json.
-func familyOf(c gpt.Config) (Family, field.List, error) {
+func familyOf(c gpt.Config) (family, field.List, error) {
 	var nearest misfit
 	biased := slices.Contains(c.Trained(), "lm_head.bias")
-	for _, f := range Families() {
+	for _, f := range families() {
 		file, differ, err := in(c, f, biased)
 		switch {
 		case err != nil: // a setting that it needs is missing
@@ -107,15 +107,15 @@ func familyOf(c gpt.Config) (Family, field.List, error) {
 		case len(differ) == 0:
 			return f, file, nil
 		case nearest.differ == nil || len(differ) < len(nearest.differ):
-			nearest = misfit{"the network is of no published family; the nearest is " + f.ModelType + ":", differ}
+			nearest = misfit{"the network is of no published family; the nearest is " + f.modelType + ":", differ}
 		}
 	}
-	return Family{}, nil, nearest
+	return family{}, nil, nearest
 }
 
-// in returns c's config.json in a family, and the fields that the family cannot express. biased reports whether the head
-// has a bias.
-func in(c gpt.Config, f Family, biased bool) (file field.List, differ []difference, err error) {
+// in returns c's config.json in a family, and the fields that the family cannot express. biased reports whether the
+// head has a bias.
+func in(c gpt.Config, f family, biased bool) (file field.List, differ []difference, err error) {
 	t, err := translated(c, f)
 	if err != nil {
 		return nil, nil, err
@@ -124,13 +124,13 @@ func in(c gpt.Config, f Family, biased bool) (file field.List, differ []differen
 	for _, got := range t.differ {
 		want, _ := t.want.Find(got.Name)
 		switch {
-		case got.Name == "bias" && f.Biases: // those that the network lacks are 0
+		case got.Name == "bias" && f.biases: // those that the network lacks are 0
 		case !isOPT && got.Name == "head" && got.String() == unbiasedHead && want.String() == "linear": // the same
 		default:
 			differ = append(differ, difference{got.Name, got.String(), want.String()})
 		}
 	}
-	if biased && !f.HeadBias {
+	if biased && !f.headBias {
 		differ = append(differ, difference{"head", c.Head, unbiasedHead})
 	}
 	return t.file, differ, nil

@@ -40,7 +40,7 @@ func (n *network) fields() field.List {
 
 // readNetwork returns the fields that a file of a family sets, separated by spaces, with their values.
 func readNetwork(text string) (*network, string, error) {
-	f, err := FamilyOf([]byte(text))
+	f, err := familyIn([]byte(text))
 	if err != nil {
 		return new(network), "", err
 	}
@@ -48,7 +48,7 @@ func readNetwork(text string) (*network, string, error) {
 }
 
 // readAs is readNetwork for a file of a known family.
-func readAs(f Family, text string) (*network, string, error) {
+func readAs(f family, text string) (*network, string, error) {
 	n := new(network)
 	if err := f.Read([]byte(text), n.fields(), parts.Activations()); err != nil {
 		return n, "", err
@@ -153,7 +153,8 @@ func TestRead(t *testing.T) {
 		l + `"attention_bias": true, "mlp_bias": true}`:   llamaDefaults + " attention_bias=true mlp_bias=true",
 		`{"model_type": "qwen3", "attention_bias": true}`: qwen3Defaults + " attention_bias=true",
 	} {
-		if _, got, err := readNetwork(text); err != nil || strings.Join(sorted(got), " ") != strings.Join(sorted(want), " ") {
+		_, got, err := readNetwork(text)
+		if err != nil || strings.Join(sorted(got), " ") != strings.Join(sorted(want), " ") {
 			t.Errorf("%s: got %v,\n%s, want\n%s", text, err, got, want)
 		}
 	}
@@ -324,14 +325,15 @@ func TestReadRefuses(t *testing.T) {
 		`{"model_type": "qwen2", "use_sliding_window": true}`:                                                                      "use_sliding_window: got true, want false",
 		`{"model_type": "qwen2", "mlp_bias": true}`:                                                                                "mlp_bias: got true, want false",
 	} {
-		if _, _, err := readNetwork(text); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		_, _, err := readNetwork(text)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got the error %v, want it to say %q", text, err, want)
 		}
 	}
 	for field, want := range map[string]string{
 		"n_embd": "n_embd: got 768: the network has no field n_embd", "bias": "bias: the network has no",
 	} {
-		if err := GPT2().Read([]byte(`{}`), new(network).fields().Without(field), parts.Activations()); err == nil ||
+		if err := gpt2().Read([]byte(`{}`), new(network).fields().Without(field), parts.Activations()); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("without %s: got the error %v, want %q", field, err, want)
 		}
@@ -367,7 +369,7 @@ func TestWrite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := FamilyOf([]byte(text))
+		f, err := familyIn([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -379,7 +381,7 @@ func TestWrite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		keys, err := f.Export(file)
+		keys, err := f.export(file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -418,7 +420,7 @@ func TestWrite(t *testing.T) {
 	if _, err := llama().Write(n.fields(), parts.Activations()); err != nil || n.Attention != "gqa_bias" {
 		t.Errorf("got attention %s, %v, want gqa_bias", n.Attention, err)
 	}
-	if _, err := GPT2().Write(n.fields().Without("n_layer"), parts.Activations()); err == nil ||
+	if _, err := gpt2().Write(n.fields().Without("n_layer"), parts.Activations()); err == nil ||
 		!strings.Contains(err.Error(), "no field n_layer") {
 		t.Errorf("without n_layer: got the error %v", err)
 	}
@@ -438,11 +440,11 @@ func TestEnds(t *testing.T) {
 		`{}`: nil, `{"eos_token_id": null}`: nil, `{"eos_token_id": 7}`: {7}, `{"eos_token_id": [3, 5]}`: {3, 5},
 		`{"bos_token_id": 1}`: nil,
 	} {
-		if got, err := ReadEnds([]byte(text)); err != nil || !slices.Equal(got, want) {
+		if got, err := readEnds([]byte(text)); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, %v, want %v", text, got, err, want)
 		}
 	}
-	if _, err := ReadEnds([]byte(`{"eos_token_id": "x"}`)); err == nil ||
+	if _, err := readEnds([]byte(`{"eos_token_id": "x"}`)); err == nil ||
 		!strings.Contains(err.Error(), `eos_token_id: got "x", want a whole number`) {
 		t.Errorf("got the error %v", err)
 	}
@@ -454,7 +456,8 @@ func TestEnds(t *testing.T) {
 		{specials{"<|endoftext|>": 5, "<s>": 1, "</s>": 2}, 5, 5},
 		{specials{"<|begin_of_text|>": 3, "<|end_of_text|>": 0}, 3, 0},
 	} {
-		if diff := cmp.Diff(map[string]any{"bos_token_id": c.bos, "eos_token_id": c.eos}, Ends(c.tok)); diff != "" {
+		want := map[string]any{"bos_token_id": c.bos, "eos_token_id": c.eos}
+		if diff := cmp.Diff(want, tokenEnds(c.tok)); diff != "" {
 			t.Errorf("%v: -want +got:\n%s", c.tok, diff)
 		}
 	}
@@ -476,7 +479,7 @@ func TestLayout(t *testing.T) {
 		params = append(params, g.Root().Param(p.name, graph.Const(1), p.shape...))
 	}
 	var got []string
-	for _, x := range (Layout{Family: GPT2()}).Export(params) {
+	for _, x := range (Layout{family: gpt2()}).export(params) {
 		got = append(got, x.Name)
 		if x.Name == HeadWeight != cmp.Equal(x.View, train.View{Shape: []int{5, 4}, Row: 1, Column: 4}) {
 			t.Errorf("%s: got %+v", x.Name, x.View)
@@ -493,8 +496,8 @@ func TestLayout(t *testing.T) {
 	if diff := cmp.Diff(append(want, "h.0.mlp.c_fc.bias", "ln_f.bias"), got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	l := Layout{Family: llama(), Heads: Heads{2, 1, 2, 3, 2}}
-	if list := l.Export(params); len(list) != 7 || list[0].Name != "model.embed_tokens.weight" {
+	l := Layout{family: llama(), heads: heads{2, 1, 2, 3, 2}}
+	if list := l.export(params); len(list) != 7 || list[0].Name != "model.embed_tokens.weight" {
 		t.Errorf("LLaMA: got %d tensors, the first being %s", len(list), list[0].Name)
 	}
 	if got, want := l.Modules("h.3.attn.c_attn")[2], (Module{
@@ -509,13 +512,15 @@ func TestLayout(t *testing.T) {
 		plain        string
 		buffer, head bool
 	}{
-		"transformer.h.0.attn.bias": {"h.0.attn.bias", true, false}, "transformer.ln_f.bias": {"ln_f.bias", false, false},
-		HeadWeight: {HeadWeight, false, true}, "transformer." + HeadWeight: {HeadWeight, false, true},
+		"transformer.h.0.attn.bias": {"h.0.attn.bias", true, false},
+		"transformer.ln_f.bias":     {"ln_f.bias", false, false},
+		HeadWeight:                  {HeadWeight, false, true}, "transformer." + HeadWeight: {HeadWeight, false, true},
 	} {
-		l := Layout{Family: GPT2()}
+		l := Layout{family: gpt2()}
 		plain := l.Plain(name)
 		if plain != want.plain || l.Buffer(plain) != want.buffer || (plain == l.Head()) != want.head {
-			t.Errorf("%s: got %s, a buffer %t, the head %t, want %+v", name, plain, l.Buffer(plain), plain == l.Head(), want)
+			t.Errorf("%s: got %s, a buffer %t, the head %t, want %+v",
+				name, plain, l.Buffer(plain), plain == l.Head(), want)
 		}
 	}
 	for name, buffer := range map[string]bool{
@@ -586,7 +591,7 @@ func TestMissingFields(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := FamilyOf([]byte(Text(base)))
+		f, err := familyIn([]byte(Text(base)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,9 +8,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// ReadEnds returns the tokens with which a model ends a text or a turn: the eos_token_id of a config.json or
+// readEnds returns the tokens with which a model ends a text or a turn: the eos_token_id of a config.json or
 // generation_config.json, a number or a list of numbers.
-func ReadEnds(data []byte) (ids []int, err error) {
+func readEnds(data []byte) (ids []int, err error) {
 	return ids, field.EachKey(data, func(key string, value json.RawMessage) error {
 		if key != "eos_token_id" || field.UnmarshalPart(value, &ids) == nil {
 			return nil
@@ -22,9 +22,9 @@ func ReadEnds(data []byte) (ids []int, err error) {
 	})
 }
 
-// Ends returns the keys of the tokens at a text's beginning and end, which are null if tok, which may be nil, has none
-// of the usual ones.
-func Ends(tok text.Tokenizer) map[string]any {
+// tokenEnds returns the keys of the tokens at a text's beginning and end, which are null if tok, which may be nil, has
+// none of the usual ones.
+func tokenEnds(tok text.Tokenizer) map[string]any {
 	ends := map[string]any{"bos_token_id": nil, "eos_token_id": nil}
 	known, ok := tok.(interface{ Special(string) (int, bool) })
 	if !ok {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/published"
@@ -30,7 +31,8 @@ func ExampleExport() {
 	}
 	defer os.RemoveAll(temp)
 	dir := filepath.Join(temp, "stories")
-	if err := published.Export(context.Background(), dir, m, text.Bytes{}, safetensors.BF16, chat.Template{}); err != nil {
+	err = published.Export(context.Background(), dir, m, text.Bytes{}, safetensors.BF16, chat.Template{})
+	if err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -54,4 +56,10 @@ func ExampleModelType() {
 	family, err := published.ModelType(c)
 	fmt.Println(family, err)
 	// Output: llama <nil>
+}
+
+// A folder of one of these families opens, whatever program has written it.
+func ExampleFamilies() {
+	fmt.Println(slices.Contains(published.Families(), "qwen3"))
+	// Output: true
 }

@@ -52,7 +52,7 @@ func Export(
 	if err != nil {
 		return errors.Wrap(err, "export")
 	}
-	keys, err := family.Export(file)
+	keys, err := family.export(file)
 	if err != nil {
 		return errors.Wrap(err, "export")
 	}
@@ -67,7 +67,7 @@ func Export(
 	list := []checkpoint.File{
 		{Name: train.WeightsFile, Write: func(w io.Writer) error {
 			return m.Graph.Shared(func(graph.Reading) error {
-				tensors, metadata := layout.Export(m.Params()), map[string]string{"format": "pt"}
+				tensors, metadata := layout.export(m.Params()), map[string]string{"format": "pt"}
 				return train.WriteTensors(until{ctx, w}, tensors, metadata, dtype)
 			})
 		}},
@@ -102,7 +102,7 @@ func Export(
 
 // endsOf returns the keys of the tokens at the beginning and end of texts: those of a template, or the usual ones.
 func endsOf(tok text.Tokenizer, t chat.Template) map[string]any {
-	ends := Ends(tok)
+	ends := tokenEnds(tok)
 	for key, name := range map[string]string{"bos_token_id": t.Begin, "eos_token_id": t.End} {
 		if id, ok := specialOf(tok, name); ok {
 			ends[key] = id

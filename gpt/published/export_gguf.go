@@ -22,7 +22,8 @@ import (
 
 // exportGGUF writes the model as a GGUF file with matrices of the given type.
 func exportGGUF(
-	ctx context.Context, path string, m *gpt.Model, tok text.Tokenizer, of gguf.Type, layout Layout, keys map[string]any,
+	ctx context.Context, path string, m *gpt.Model, tok text.Tokenizer, of gguf.Type, layout Layout,
+	keys map[string]any,
 	t chat.Template,
 ) error {
 	maps.Copy(keys, endsOf(tok, t))
@@ -48,13 +49,13 @@ func exportGGUF(
 		return errors.Errorf("%s: there is something already, want a new name", path)
 	}
 	return m.Graph.Shared(func(graph.Reading) error {
-		for _, t := range train.InFile(layout.Export(m.Params())) {
+		for _, t := range train.InFile(layout.export(m.Params())) {
 			if err := t.Finite(); err != nil {
 				return err
 			}
 			file.Tensors = append(file.Tensors, gguf.Source{Name: t[0].Name, Shape: t.Shape(), Values: t.Numbers})
 		}
-		if err := sameIn(m, file, layout.Family); err != nil {
+		if err := sameIn(m, file, layout.family); err != nil {
 			return err
 		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
@@ -66,7 +67,7 @@ func exportGGUF(
 
 // sameIn returns an error that names the fields of the network that the file does not express. What matters only in
 // training is no reason to refuse it.
-func sameIn(m *gpt.Model, file gguf.Model, f Family) error {
+func sameIn(m *gpt.Model, file gguf.Model, f family) error {
 	data, err := file.Reread()
 	if err != nil {
 		return err
@@ -75,7 +76,7 @@ func sameIn(m *gpt.Model, file gguf.Model, f Family) error {
 	if err != nil {
 		return err
 	}
-	if f.Biases { // those that the network lacks are 0
+	if f.biases { // those that the network lacks are 0
 		read.Bias = m.Config.Bias
 	}
 	if read.Head != "tied" && m.Config.Head != "tied" { // that of the network has no bias in any family
@@ -83,7 +84,7 @@ func sameIn(m *gpt.Model, file gguf.Model, f Family) error {
 	}
 	read = read.Resolved()
 	saved := read.NetworkFields()
-	no := misfit{what: "a GGUF file of a " + f.ModelType + " has no such network:"}
+	no := misfit{what: "a GGUF file of a " + f.modelType + " has no such network:"}
 	for _, got := range m.Config.NetworkFields().Without(
 		"dropout", "router_aux_loss_coef", "lora_r", "lora_alpha", "lora_targets", "lora_scale", "lora_fused",
 	) {

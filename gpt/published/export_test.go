@@ -228,7 +228,10 @@ func TestExportRefuses(t *testing.T) {
 				"the nearest is gpt2:\n  position: got rope, want learned\n", "trained with -position learned can",
 			},
 		},
-		{of(func(c *gpt.Config) { c.LogitCap = 30 }), "F32", []string{"gpt2:\n  final_logit_softcapping: got 30, want 0"}},
+		{
+			of(func(c *gpt.Config) { c.LogitCap = 30 }), "F32",
+			[]string{"gpt2:\n  final_logit_softcapping: got 30, want 0"},
+		},
 		{of(func(c *gpt.Config) {
 			c.Position, c.Norm, c.MLP = "rope", "rmsnorm", "swiglu"
 			c.Activation, c.NLayer, c.Rope.NoRopeLayerInterval = "", 2, 2
@@ -243,13 +246,15 @@ func TestExportRefuses(t *testing.T) {
 		{of(func(c *gpt.Config) {}), "F16", []string{`dtype: got "F16", want F32 or BF16`}},
 		{nil, "F32", []string{"model: got nil"}},
 	} {
-		gpttest.MustContain(t, published.Export(t.Context(), dir, tc.model, nil, tc.dtype, chat.Template{}), tc.words...)
+		err := published.Export(t.Context(), dir, tc.model, nil, tc.dtype, chat.Template{})
+		gpttest.MustContain(t, err, tc.words...)
 	}
 	m := of(func(c *gpt.Config) {})
 	m.Params()[3].Tensor().Set(1, math.NaN())
 	gpttest.MustContain(t, published.Export(t.Context(), dir, m, nil, "F32", chat.Template{}), "export", "not finite")
 	m.Params()[3].Tensor().Set(1, 3.4e38)
-	gpttest.MustContain(t, published.Export(t.Context(), dir, m, nil, "BF16", chat.Template{}), "export", "beyond the largest number of BF16")
+	err := published.Export(t.Context(), dir, m, nil, "BF16", chat.Template{})
+	gpttest.MustContain(t, err, "export", "beyond the largest number of BF16")
 	if left, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)
 	}
@@ -260,7 +265,8 @@ func TestExportRefuses(t *testing.T) {
 	if err := published.Export(t.Context(), dir, m, nil, "F32", chat.Template{}); err != nil {
 		t.Fatal(err)
 	}
-	gpttest.MustContain(t, published.Export(t.Context(), dir, m, nil, "F32", chat.Template{}), "there is something already")
+	err = published.Export(t.Context(), dir, m, nil, "F32", chat.Template{})
+	gpttest.MustContain(t, err, "there is something already")
 }
 
 // An opened network of every family decodes from its cache what the complete context gives, can be tuned, and takes
@@ -272,7 +278,8 @@ func TestFamiliesLive(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			trainer := gpttest.Trainer(t, c)
-			cp, err := published.Load(gpttest.Exported(t, trainer.Model, trainer.Tokenizer, safetensors.F32), published.Fits())
+			dir := gpttest.Exported(t, trainer.Model, trainer.Tokenizer, safetensors.F32)
+			cp, err := published.Load(dir, published.Fits())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -875,7 +882,8 @@ func TestExportTemplate(t *testing.T) {
 			cp.Close()
 		}
 	}
-	err = published.Export(t.Context(), filepath.Join(t.TempDir(), "x.gguf"), m, tok, "F32", chat.Template{Begin: "<s>"})
+	file := filepath.Join(t.TempDir(), "x.gguf")
+	err = published.Export(t.Context(), file, m, tok, "F32", chat.Template{Begin: "<s>"})
 	if err == nil || !strings.Contains(err.Error(), `got "<s>" at the beginning of texts`) {
 		t.Errorf("got error %v", err)
 	}
@@ -1066,7 +1074,7 @@ func TestGGUFRefuses(t *testing.T) {
 	for want, err := range map[string]error{
 		"activation: got": export(model(exact), "v.gguf", tok, "F32"),
 		"tie_word_embeddings: got true, want false": export(model(tied), "t.gguf", tok, "F32"),
-		"there is something already":                published.Export(t.Context(), path, llama, tok, "F32", chat.Template{}),
+		"there is something already":                export(llama, filepath.Base(path), tok, "F32"),
 		`dtype: got "Q6_K", want F32, F16`:          export(llama, "x.gguf", tok, "Q6_K"),
 		"trained with -tokenizer bpe can be":        export(model(configs["llama"]), "z.gguf", characters, "F32"),
 		"its weights are packed":                    export(stored, "w.gguf", tok, "F32"),
@@ -1203,7 +1211,8 @@ func TestLlamaCppAgrees(t *testing.T) {
 				break
 			}
 			best, second := highest(want)
-			if theirBest, _ := highest(logits); theirBest != best && want[best]-want[second] > 2*tol*gpttest.Largest(want) {
+			theirBest, _ := highest(logits)
+			if theirBest != best && want[best]-want[second] > 2*tol*gpttest.Largest(want) {
 				t.Errorf("%s: token %d: llama.cpp continues with %d, want %d", name, at, theirBest, best)
 			}
 		}
@@ -1238,12 +1247,12 @@ var update = flag.Bool("update", false, "write testdata/published.txt again")
 func TestPublishedTables(t *testing.T) {
 	var b strings.Builder
 	standard := network(gpt.Config{})
-	for _, f := range published.Families() {
-		fmt.Fprintf(&b, "read %s:", f.ModelType)
+	for _, modelType := range published.Families() {
+		fmt.Fprintf(&b, "read %s:", modelType)
 		// larger than memory
-		c, err := published.ReadUnchecked(fmt.Appendf(nil, `{"model_type": %q}`, f.ModelType))
+		c, err := published.ReadUnchecked(fmt.Appendf(nil, `{"model_type": %q}`, modelType))
 		if err != nil {
-			t.Fatalf("%s: %v", f.ModelType, err)
+			t.Fatalf("%s: %v", modelType, err)
 		}
 		fields := network(c)
 		for _, key := range slices.Sorted(maps.Keys(fields)) {
@@ -1272,7 +1281,7 @@ func TestPublishedTables(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "write %s: %s\n", name, &line)
 		params := m.Params()
-		for i, x := range published.LayoutOf(m.Config).Export(params) {
+		for i, x := range published.Exported(m.Config, params) {
 			if strings.Contains(x.Name, ".1.") {
 				continue // as in block 0
 			}

@@ -1,6 +1,8 @@
-// Package published describes the families of published models, such as GPT-2, LLaMA and Qwen3. A Family translates
-// between Hugging Face's config.json and the fields of a network, both ways by one table, and a Layout between the
-// tensors of its files and those of a network. Start with FamilyOf.
+// Package published opens and exports models of other programs: folders in Hugging Face's form and GGUF files, of
+// Families such as GPT-2, LLaMA and Qwen3. Start with Open.
+//
+// A family translates between config.json and the fields of a network, both ways by one table, and a Layout between the
+// tensors of a family's files and the parameters of a network.
 package published
 
 import (
@@ -13,11 +15,11 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Family describes a family of published models.
-type Family struct {
-	ModelType string // in its config.json
-	Biases    bool   // its files have every bias except the head's; those that a network lacks are 0
-	HeadBias  bool   // its files may have a bias of the head
+// family describes a family of published models.
+type family struct {
+	modelType string // in its config.json
+	biases    bool   // its files have every bias except the head's; those that a network lacks are 0
+	headBias  bool   // its files may have a bias of the head
 
 	architectures []string
 	rows          []row
@@ -39,10 +41,18 @@ type link struct {
 // setting is the value of a network's field, as a flag would write it.
 type setting struct{ field, value string }
 
-// Families returns the families of other programs.
-func Families() []Family {
-	return []Family{
-		GPT2(), llama(), qwen2(), qwen3(), smolLM3(), olmo(), olmo2(), mistral(), gemma(), gemma2(), gemma3(), phi(),
+// Families lists the model_type of each family that is supported.
+func Families() (modelTypes []string) {
+	for _, f := range families() {
+		modelTypes = append(modelTypes, f.modelType)
+	}
+	return modelTypes
+}
+
+// families returns the families of other programs.
+func families() []family {
+	return []family{
+		gpt2(), llama(), qwen2(), qwen3(), smolLM3(), olmo(), olmo2(), mistral(), gemma(), gemma2(), gemma3(), phi(),
 		phi3(), granite(), arcee(), glm(), glm4(), cohere(), starCoder2(), bigCode(), gptNeoX(), gptNeo(), opt(),
 		mixtral(), qwen3MoE(), olmoe(), gptOSS(),
 	}
@@ -53,7 +63,7 @@ const ownType = "pedestrian"
 
 // modelTypeOf returns the model_type of a config.json, and whether it has a quantization of its files.
 func modelTypeOf(data []byte) (modelType string, blocked bool, err error) {
-	modelType = GPT2().ModelType
+	modelType = gpt2().modelType
 	err = field.EachKey(data, func(key string, value json.RawMessage) error {
 		switch key {
 		case "model_type":
@@ -66,34 +76,34 @@ func modelTypeOf(data []byte) (modelType string, blocked bool, err error) {
 	return modelType, blocked, err
 }
 
-// FamilyOf returns the family of a config.json by its model_type, which is a GPT-2's without one, and by the
+// familyIn returns the family of a config.json by its model_type, which is a GPT-2's without one, and by the
 // quantization of its files.
-func FamilyOf(data []byte) (Family, error) {
+func familyIn(data []byte) (family, error) {
 	modelType, blocked, err := modelTypeOf(data)
 	if err != nil {
-		return Family{}, err
+		return family{}, err
 	}
-	for _, f := range Families() {
-		if f.ModelType == modelType || modelType == "" {
+	for _, f := range families() {
+		if f.modelType == modelType || modelType == "" {
 			f.blocked = blocked
 			return f, nil
 		}
 	}
 	if lacks, ok := missing()[modelType]; ok {
-		return Family{}, errors.Errorf("model_type: got %s, which is not supported: it needs %s", modelType, lacks)
+		return family{}, errors.Errorf("model_type: got %s, which is not supported: it needs %s", modelType, lacks)
 	}
 	var known []string
-	for _, f := range Families() {
-		known = append(known, f.ModelType)
+	for _, f := range families() {
+		known = append(known, f.modelType)
 	}
-	return Family{}, errors.Errorf("model_type: got %s, want one of %s%s",
+	return family{}, errors.Errorf("model_type: got %s, want one of %s%s",
 		field.Clip(modelType), strings.Join(known, ", "), spelling.Hint(modelType, known))
 }
 
 // Read sets the fields of a network, which must be new, to the values of a config.json. Absent keys have Hugging Face's
 // defaults. A setting that no field can express and an unknown key with a value are errors that name the key and its
 // value. Names of activations are those of list.
-func (f Family) Read(data []byte, network field.List, list []parts.Activation) error {
+func (f family) Read(data []byte, network field.List, list []parts.Activation) error {
 	file := f.file()
 	for _, s := range f.same {
 		if err := parse(network, s.field, s.value); err != nil {
@@ -128,7 +138,7 @@ func (f Family) Read(data []byte, network field.List, list []parts.Activation) e
 }
 
 // transfer sets the fields of a network to those of a file.
-func (f Family) transfer(file, network field.List, list []parts.Activation) error {
+func (f family) transfer(file, network field.List, list []parts.Activation) error {
 	from := map[string]field.Field{} // the key that has set a field
 	for i, r := range f.rows {
 		key := file[i]
@@ -156,7 +166,7 @@ func (f Family) transfer(file, network field.List, list []parts.Activation) erro
 // Write returns the config.json of a network, whose fields must be resolved, as far as the family can express it: the
 // caller reads it back to find out how far that is. Write replaces a part of the network by an equal one if Read
 // returns that.
-func (f Family) Write(network field.List, list []parts.Activation) (field.List, error) {
+func (f family) Write(network field.List, list []parts.Activation) (field.List, error) {
 	file := f.file()
 	for i, r := range f.rows {
 		if len(r.fields) == 0 {
@@ -181,14 +191,14 @@ func (f Family) Write(network field.List, list []parts.Activation) (field.List, 
 		}
 	}
 	head := field.List{
-		field.New("model_type", &f.ModelType, field.Any(), ""),
+		field.New("model_type", &f.modelType, field.Any(), ""),
 		field.New("architectures", &f.architectures, field.Any(), ""),
 	}
 	return append(head, f.written(file)...), nil
 }
 
-// Export returns the keys of a file of Write together with those that programs of the family expect.
-func (f Family) Export(file field.List) (map[string]any, error) {
+// export returns the keys of a file of Write together with those that programs of the family expect.
+func (f family) export(file field.List) (map[string]any, error) {
 	data, err := file.MarshalJSON()
 	keys := map[string]any{}
 	for key, value := range f.constants {

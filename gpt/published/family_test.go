@@ -7,7 +7,7 @@ import (
 
 // TestFieldBorders checks that the keys of a published network have the ranges of this library's fields.
 func TestFieldBorders(t *testing.T) {
-	file := GPT2().file()
+	file := gpt2().file()
 	for names, values := range map[string][2]string{
 		"vocab_size n_positions n_ctx n_embd n_layer n_head": {"1 268435456", "0 -1 268435457"},
 		"n_inner":                           {"1 268435456", "0 -1 268435457"},
@@ -35,9 +35,9 @@ func TestHarmlessKeys(t *testing.T) {
 				t.Errorf("%s: %s, and %s", key, reason, seen[key])
 			}
 			seen[key] = reason
-			for _, f := range Families() {
+			for _, f := range families() {
 				if f.index(key) >= 0 || listed(f.harmless, key) {
-					t.Errorf("%s is on a list of %s, and harmless: %s", key, f.ModelType, reason)
+					t.Errorf("%s is on a list of %s, and harmless: %s", key, f.modelType, reason)
 				}
 			}
 		}

@@ -136,7 +136,8 @@ func TestOpenFolder(t *testing.T) {
 		prefixed, safetensors.Tensor{Name: published.HeadWeight, Shape: []int{271, 16}, F32: prefixed[wte].F32},
 	)
 	old := map[string][]byte{
-		"config.json": files["config.json"], "tokenizer.json": files["tokenizer.json"], train.WeightsFile: encoded(t, prefixed),
+		"config.json": files["config.json"], "tokenizer.json": files["tokenizer.json"],
+		train.WeightsFile: encoded(t, prefixed),
 	}
 	wide := map[string][]byte{"config.json": files["config.json"], "tokenizer.json": files["tokenizer.json"]}
 	doubles := decoded(t, m)
@@ -301,7 +302,9 @@ func TestFolderRefuses(t *testing.T) {
 		{map[string][]byte{"tokenizer.json": []byte(`{"model": {"type": "BPE"}, "added_tokens": 7}`)},
 			[]string{"tokenizer.json: line 1, column 44: added_tokens: got a number, want a list of objects"}},
 		{map[string][]byte{
-			"tokenizer.json": gpttest.Written(t, func(w *bytes.Buffer) error { return gpt.TokenizerFile(larger).Write(w) }),
+			"tokenizer.json": gpttest.Written(t, func(w *bytes.Buffer) error {
+				return gpt.TokenizerFile(larger).Write(w)
+			}),
 		},
 			[]string{"config.json", "vocab_size: got 271 in", "want at least the tokenizer's 300"}},
 		{map[string][]byte{"config.json": []byte("{")}, []string{"config.json: "}},
@@ -467,11 +470,11 @@ func TestGroupsOfOwnAttention(t *testing.T) {
 		gqa, {Name: "gqa_not", New: parts.Find(parts.Attentions(), "causal").New},
 	}
 	c.Options.Set("n_kv_head", 2)
-	if got := published.LayoutOf(c).Heads.Groups; got != 2 {
+	if got := published.GroupsOf(c); got != 2 {
 		t.Errorf("got %d groups, want 2", got)
 	}
-	if c.Attention = "gqa_not"; published.LayoutOf(c).Heads.Groups != 4 {
-		t.Errorf("got %d groups, want those of the 4 heads", published.LayoutOf(c).Heads.Groups)
+	if c.Attention = "gqa_not"; published.GroupsOf(c) != 4 {
+		t.Errorf("got %d groups, want those of the 4 heads", published.GroupsOf(c))
 	}
 }
 

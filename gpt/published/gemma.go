@@ -14,7 +14,7 @@ import (
 
 // gemma returns the family of the first Gemma (Gemma Team 2024): a LLaMA with embeddings times √d. The files hold the
 // gains of its norms minus 1. Like other programs, it takes a hidden_act of GELU for the form by tanh.
-func gemma() Family {
+func gemma() family {
 	list := llamaNames()
 	for i, r := range list.rules {
 		if strings.Contains(r.ours, "ln_") {
@@ -25,8 +25,8 @@ func gemma() Family {
 		vocabulary: 256_000, context: 8192, inner: 24_576, width: 3072, blocks: 28, heads: 16, groups: 16, head: 256,
 		tied: true,
 	}
-	return Family{
-		ModelType:     "gemma",
+	return family{
+		modelType:     "gemma",
 		architectures: []string{"GemmaForCausalLM"},
 		rows: append(without(llamaRows(sizes), "hidden_act"), nullActivation(),
 			row{key: "hidden_act", value: "gelu_pytorch_tanh", names: geluMLPs, unwritten: true},
@@ -60,10 +60,10 @@ func widthFactor() link {
 // gemma2 returns the family of Gemma 2 (Gemma Team 2024): a LLaMA with norms before and after attention and MLP,
 // embeddings times √d, capped scores and logits, and a window in every other block. The files hold the gains of its
 // norms minus 1.
-func gemma2() Family {
+func gemma2() family {
 	rows := gemmaRows(llamaSizes{vocabulary: 256_000, context: 8192}, "50.0", "30.0")
-	return Family{
-		ModelType:     "gemma2",
+	return family{
+		modelType:     "gemma2",
 		architectures: []string{"Gemma2ForCausalLM"},
 		rows:          rows,
 		same:          append(llamaSame(), setting{"block", "sandwich"}),
@@ -76,10 +76,10 @@ func gemma2() Family {
 
 // gemma3 returns the family of Gemma 3's texts (Gemma Team 2025): a Gemma 2 with norms of queries and keys instead of
 // caps, and windows in all but every sixth block, whose rotary positions have a base of their own.
-func gemma3() Family {
+func gemma3() family {
 	rows := gemmaRows(llamaSizes{vocabulary: 262_208, context: 131_072, theta: 1e6}, "null", "null")
-	return Family{
-		ModelType:     "gemma3_text",
+	return family{
+		modelType:     "gemma3_text",
 		architectures: []string{"Gemma3ForCausalLM"},
 		rows: append(rows, number("rope_local_base_freq", 10_000, field.Positive()).byLink(),
 			size("sliding_window_pattern", 6).byLink().onlyRead(),

@@ -2,12 +2,12 @@ package published
 
 import "github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 
-// GPT2 returns the family of GPT-2 (Radford et al. 2019). The names of its tensors are also ours. Its matrices are (in,
+// gpt2 returns the family of GPT-2 (Radford et al. 2019). The names of its tensors are also ours. Its matrices are (in,
 // out) as here, except the head's. Older files contain the causal mask of every block.
-func GPT2() Family {
-	return Family{
-		ModelType:     "gpt2",
-		Biases:        true,
+func gpt2() family {
+	return family{
+		modelType:     "gpt2",
+		biases:        true,
 		architectures: []string{"GPT2LMHeadModel"},
 		rows: []row{
 			size("vocab_size", 50257, "vocab_size"),

@@ -11,9 +11,9 @@ import (
 
 // gptNeo returns the family of GPT-Neo (Black et al. 2021), such as TinyStories: a GPT-2 with a window in every other
 // block, scores that are not divided by √dρ, and no biases of queries, keys and values. Matrices are (out, in).
-func gptNeo() Family {
-	return Family{
-		ModelType:     "gpt_neo",
+func gptNeo() family {
+	return family{
+		modelType:     "gpt_neo",
 		architectures: []string{"GPTNeoForCausalLM"},
 		rows: []row{
 			size("vocab_size", 50_257, "vocab_size"),

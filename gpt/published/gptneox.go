@@ -7,9 +7,9 @@ import (
 
 // gptNeoX returns the family of GPT-NeoX (Black et al. 2022), such as Pythia: attention and MLP in parallel, rotary
 // positions of a quarter of the features, and one matrix in which every head has its queries, keys and values together.
-func gptNeoX() Family {
-	return Family{
-		ModelType:     "gpt_neox",
+func gptNeoX() family {
+	return family{
+		modelType:     "gpt_neox",
 		architectures: []string{"GPTNeoXForCausalLM"},
 		rows: []row{
 			size("vocab_size", 50_432, "vocab_size"),

@@ -13,7 +13,7 @@ import (
 // gptOSS returns the family of gpt-oss (OpenAI 2025): a LLaMA with sinks, biases in attention, a window in every other
 // block, and experts with clamped features, whose gates are a softmax over the experts of a token. One tensor of a file
 // holds a matrix of all experts of a block.
-func gptOSS() Family {
+func gptOSS() family {
 	sizes := llamaSizes{
 		vocabulary: 201_088, context: 131_072, inner: 2880, width: 2880, blocks: 36, heads: 64, groups: 8, head: 64,
 		eps: 1e-5, theta: 150_000,
@@ -21,8 +21,8 @@ func gptOSS() Family {
 	rows := append(without(llamaRows(sizes), "hidden_act", "layer_types"), expertRows(0.001)...)
 	biases := attentionBias()
 	biases.value = true
-	return Family{
-		ModelType:     "gpt_oss",
+	return family{
+		modelType:     "gpt_oss",
 		architectures: []string{"GptOssForCausalLM"},
 		rows: append(rows, biases, object("layer_types"), anyJSON("sliding_window", "128"),
 			row{key: "hidden_act", value: "silu", fields: []string{"mlp"}, names: clampedMLPs},

@@ -9,10 +9,10 @@ import (
 )
 
 // granite returns the family of Granite (IBM 2024): a LLaMA with factors on embeddings, scores, sublayers and logits.
-func granite() Family {
+func granite() family {
 	factor := func(key string) row { return number(key, 1, field.Positive()).byLink() }
-	return Family{
-		ModelType:     "granite",
+	return family{
+		modelType:     "granite",
 		architectures: []string{"GraniteForCausalLM"},
 		rows: append(llamaRows(llamaSizes{vocabulary: 32_000, context: 2048, inner: 11_008}),
 			attentionBias(), mlpBias(), factor("embedding_multiplier"),

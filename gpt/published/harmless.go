@@ -54,7 +54,7 @@ func absentParts() map[string][]string {
 // checkKey returns an error for a key without a row, since it may change what the network computes, unless it is
 // harmless or has the value of a part that the network lacks. null, by which Python writes that there is no value,
 // always is that value.
-func (f Family) checkKey(key string, value json.RawMessage) error {
+func (f family) checkKey(key string, value json.RawMessage) error {
 	if string(value) == "null" || listed(f.harmless, key) || listed(harmlessKeys(), key) {
 		return nil
 	}

@@ -2,21 +2,21 @@ package published
 
 import "slices"
 
-// Heads holds the sizes that determine the columns of c_attn, [q: H·dρ | k: G·dρ | v: G·dh].
-type Heads struct {
+// heads holds the sizes that determine the columns of c_attn, [q: H·dρ | k: G·dρ | v: G·dh].
+type heads struct {
 	Queries, Groups int // H and G
 	QK, V           int // dρ and dh
 	Rotary          int // number of features of a query or key that rotate
 }
 
 // queries returns our columns in the order of q_proj's rows.
-func queries(h Heads) []int { return h.halves(0, h.Queries) }
+func queries(h heads) []int { return h.halves(0, h.Queries) }
 
 // keys returns our columns in the order of k_proj's rows.
-func keys(h Heads) []int { return h.halves(h.Queries*h.QK, h.Groups) }
+func keys(h heads) []int { return h.halves(h.Queries*h.QK, h.Groups) }
 
 // values returns our columns in the order of v_proj's rows.
-func values(h Heads) []int {
+func values(h heads) []int {
 	list := make([]int, h.Groups*h.V)
 	for i := range list {
 		list[i] = (h.Queries+h.Groups)*h.QK + i
@@ -27,7 +27,7 @@ func values(h Heads) []int {
 // halves returns the columns of some heads. Rotary positions rotate the features 2i and 2i+1 of a head here, but i and
 // i+Rotary/2 in the files. The angles are the same, so with the columns in this order the products of queries and keys
 // are the same. A wrong order would not be visible in a file.
-func (h Heads) halves(from, heads int) []int {
+func (h heads) halves(from, heads int) []int {
 	list := make([]int, 0, heads*h.QK)
 	for head := range heads {
 		first := from + head*h.QK
@@ -44,10 +44,10 @@ func (h Heads) halves(from, heads int) []int {
 }
 
 // packed returns our columns in the order [q | k | v] of one matrix of all heads.
-func packed(h Heads) []int { return slices.Concat(queries(h), keys(h), values(h)) }
+func packed(h heads) []int { return slices.Concat(queries(h), keys(h), values(h)) }
 
 // interleaved returns our columns in the order [q | k | v] of every head.
-func interleaved(h Heads) (list []int) {
+func interleaved(h heads) (list []int) {
 	q, k, v := queries(h), keys(h), values(h)
 	for i := range h.Queries {
 		list = append(list, q[i*h.QK:(i+1)*h.QK]...)
@@ -58,10 +58,10 @@ func interleaved(h Heads) (list []int) {
 }
 
 // headGains returns our gains of a head's features in the order of the files.
-func headGains(h Heads) []int { return h.halves(0, 1) }
+func headGains(h heads) []int { return h.halves(0, 1) }
 
 // allQueries returns our gains of all queries in the order of the files.
-func allQueries(h Heads) []int { return h.halves(0, h.Queries) }
+func allQueries(h heads) []int { return h.halves(0, h.Queries) }
 
 // allKeys returns our gains of all keys in the order of the files.
-func allKeys(h Heads) []int { return h.halves(0, h.Groups) }
+func allKeys(h heads) []int { return h.halves(0, h.Groups) }

@@ -169,9 +169,9 @@ type Attempt struct {
 
 // attempts returns base with every key of its family changed or left out, and every key of its objects. Those of all
 // families are changed for LLaMA alone.
-func (f Family) attempts(base Object) (list []Attempt) {
+func (f family) attempts(base Object) (list []Attempt) {
 	keys := harmlessOf(f.harmless)
-	if f.ModelType == "llama" {
+	if f.modelType == "llama" {
 		keys = append(append(keys, harmlessOf(harmlessKeys())...), harmlessOf(absentParts())...)
 	}
 	for _, r := range f.rows {
@@ -260,7 +260,7 @@ func Text(v any) string {
 // must change nothing.
 func Accepted(t *testing.T, base Object) (accepted []Attempt) {
 	t.Helper()
-	f, err := FamilyOf([]byte(Text(base)))
+	f, err := familyIn([]byte(Text(base)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +287,7 @@ func Accepted(t *testing.T, base Object) (accepted []Attempt) {
 }
 
 // blames reports whether an error names the key, or what it determines.
-func (f Family) blames(err error, key string) bool {
+func (f family) blames(err error, key string) bool {
 	names := []string{key}
 	if i := f.index(key); i >= 0 {
 		names = append(names, f.rows[i].fields...)
@@ -309,9 +309,9 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s: no value was accepted", base["model_type"])
 		}
 	}
-	for _, f := range Families() {
-		if !slices.ContainsFunc(Bases(), func(base Object) bool { return base["model_type"] == f.ModelType }) {
-			t.Errorf("%s: its keys are not tried", f.ModelType)
+	for _, f := range families() {
+		if !slices.ContainsFunc(Bases(), func(base Object) bool { return base["model_type"] == f.modelType }) {
+			t.Errorf("%s: its keys are not tried", f.modelType)
 		}
 	}
 }

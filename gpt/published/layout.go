@@ -10,18 +10,18 @@ import (
 
 // Layout describes how the tensors of a network correspond to those in the files of a family.
 type Layout struct {
-	Family  Family
-	Heads   Heads
-	Experts int // number of experts of a mixture
+	family  family
+	heads   heads
+	experts int // number of experts of a mixture
 }
 
 // Tensors returns the parameters as the tensors of a file, under names without a prefix.
 func (l Layout) Tensors(params []graph.Expr) (list []train.Named) {
 	for _, t := range train.Parameters(params) {
-		if t.Name == "lm_head.bias" && !l.Family.HeadBias {
+		if t.Name == "lm_head.bias" && !l.family.headBias {
 			continue
 		}
-		for _, p := range l.Family.names.pieces(t.Name, l.Heads) {
+		for _, p := range l.family.names.pieces(t.Name, l.heads) {
 			list = append(list, l.file(t, p))
 		}
 	}
@@ -46,7 +46,7 @@ func (l Layout) view(t train.Named, p piece) (v train.View) {
 	if len(t.Shape) > 1 {
 		rows = t.Shape[0]
 	}
-	if p.stacked && l.Family.blocked && len(t.Shape) == 2 {
+	if p.stacked && l.family.blocked && len(t.Shape) == 2 {
 		p.turned = true
 	}
 	output, first := 1, p.part*columns // in the file: the distance of our columns, and the first
@@ -65,19 +65,19 @@ func (l Layout) view(t train.Named, p piece) (v train.View) {
 	}
 	if p.stacked {
 		v.First += p.expert * parts * columns * rows
-		v.Shape = append([]int{l.Experts}, v.Shape...)
+		v.Shape = append([]int{l.experts}, v.Shape...)
 	}
 	return v
 }
 
-// Export returns the parameters as the tensors of a published file.
-func (l Layout) Export(params []graph.Expr) []train.Named {
+// export returns the parameters as the tensors of a published file.
+func (l Layout) export(params []graph.Expr) []train.Named {
 	list := l.Tensors(params)
-	if l.Family.Biases {
+	if l.family.biases {
 		list = append(list, absentBiases(list)...)
 	}
 	for i, t := range list {
-		list[i].Name = l.Family.names.file(t.Name)
+		list[i].Name = l.family.names.file(t.Name)
 	}
 	return list
 }
@@ -100,13 +100,13 @@ func absentBiases(list []train.Named) (zeros []train.Named) {
 }
 
 // Plain returns the name of a file's tensor without a prefix.
-func (l Layout) Plain(name string) string { return l.Family.names.plain(name) }
+func (l Layout) Plain(name string) string { return l.family.names.plain(name) }
 
 // Buffer reports whether a tensor of that plain name is no parameter, such as a mask.
-func (l Layout) Buffer(plain string) bool { return l.Family.names.skipped(plain) }
+func (l Layout) Buffer(plain string) bool { return l.family.names.skipped(plain) }
 
 // Head returns the plain name of the head's matrix.
-func (l Layout) Head() string { return l.Family.names.headName() }
+func (l Layout) Head() string { return l.family.names.headName() }
 
 // Module is a matrix of Hugging Face's programs that holds one of our matrices, or some of its columns.
 type Module struct {
@@ -120,8 +120,8 @@ type Module struct {
 // Modules returns the matrices that hold ours of that name, in the order of its columns. Where one tensor holds all
 // experts, other programs have no matrix of one expert: it has our name.
 func (l Layout) Modules(matrix string) (list []Module) {
-	n := l.Family.names
-	for _, p := range n.pieces(matrix+".weight", l.Heads) {
+	n := l.family.names
+	for _, p := range n.pieces(matrix+".weight", l.heads) {
 		m := Module{n.module(p.name), p.turned, p.columns, p.part, p.parts}
 		if p.stacked {
 			m = Module{Name: n.module(matrix), Turned: true}
@@ -132,25 +132,28 @@ func (l Layout) Modules(matrix string) (list []Module) {
 }
 
 // layoutOf returns the layout of a network's tensors in the files of a family.
-func layoutOf(c gpt.Config, f Family) Layout {
+func layoutOf(c gpt.Config, f family) Layout {
 	c = c.Resolved()
 	d := c.Parts.WithLibrary().Design(c.Stack)
-	h := Heads{Queries: c.NHead, Groups: c.NHead, QK: c.QKSize, V: c.VSize}
+	h := heads{Queries: c.NHead, Groups: c.NHead, QK: c.QKSize, V: c.VSize}
 	if own := d.Attention.Groups; own != nil {
 		h.Groups = own(d.Stack)
 	}
 	if c.Position == "rope" {
 		h.Rotary = c.RotaryDim()
 	}
-	return Layout{Family: f, Heads: h, Experts: c.Experts.NumExperts}
+	return Layout{family: f, heads: h, experts: c.Experts.NumExperts}
 }
 
 // LayoutOf returns the layout of a network in the files of its family, or of GPT-2's if it belongs to none.
 func LayoutOf(c gpt.Config) Layout {
 	c.Adapters = gpt.Adapters{}
+	if c.NetworkFields().Check() != nil { // a size out of range
+		return layoutOf(c, gpt2())
+	}
 	f, _, err := familyOf(c.Resolved())
 	if err != nil {
-		f = GPT2()
+		f = gpt2()
 	}
 	return layoutOf(c, f)
 }

@@ -13,9 +13,9 @@ import (
 // llama returns the family of LLaMA (Touvron et al. 2023; Llama Team 2024): norms without a mean, gated MLPs, rotary
 // positions, no biases, and optionally fewer heads of keys and values than of queries. Matrices are (out, in). Older
 // files contain the frequencies of rotary positions.
-func llama() Family {
-	return Family{
-		ModelType:     "llama",
+func llama() family {
+	return family{
+		modelType:     "llama",
 		architectures: []string{"LlamaForCausalLM"},
 		rows: append(llamaRows(llamaSizes{vocabulary: 32_000, context: 2048, inner: 11_008}),
 			attentionBias(), mlpBias(), fixed("use_sliding_window", false).onlyRead()),
@@ -165,7 +165,7 @@ func llamaNames() names {
 }
 
 // normed returns the names with those of norms of queries and keys, whose gains are in the order of the features.
-func (n names) normed(q, k func(Heads) []int) names {
+func (n names) normed(q, k func(heads) []int) names {
 	const attention = "layers.#.self_attn."
 	n.rules = append(n.rules,
 		tensor("h.#.attn.q_norm.weight", attention+"q_norm.weight").of(q),

@@ -1,10 +1,10 @@
 package published
 
 // mistral returns the family of Mistral (Jiang et al. 2023): a LLaMA whose tokens may attend to a window alone.
-func mistral() Family {
+func mistral() family {
 	sizes := llamaSizes{vocabulary: 32_000, context: 131_072, inner: 14_336, groups: 8}
-	return Family{
-		ModelType:     "mistral",
+	return family{
+		modelType:     "mistral",
 		architectures: []string{"MistralForCausalLM"},
 		rows:          append(llamaRows(sizes), anyJSON("sliding_window", "4096")),
 		same:          llamaSame(),

@@ -25,7 +25,7 @@ type buffer struct{ begin, end string }
 type rule struct {
 	ours, theirs string
 	turned       bool                // its rows are our columns
-	columns      func(h Heads) []int // returns our columns that it holds; nil means all
+	columns      func(h heads) []int // returns our columns that it holds; nil means all
 	shift        float64             // ours minus theirs
 	skip         int                 // number of its rows before ours
 	part, parts  int                 // ours is this part of its outputs, which are divided equally; 0 means one
@@ -39,7 +39,7 @@ func tensor(ours, theirs string) rule { return rule{ours: ours, theirs: theirs} 
 func matrix(ours, theirs string) rule { return rule{ours: ours, theirs: theirs, turned: true} }
 
 // of returns r as the rule of a tensor that holds these of our columns.
-func (r rule) of(columns func(h Heads) []int) rule {
+func (r rule) of(columns func(h heads) []int) rule {
 	r.columns = columns
 	return r
 }
@@ -57,7 +57,7 @@ type piece struct {
 const HeadWeight = "lm_head.weight"
 
 // pieces returns the tensors that hold the parameter of that name, in the order of its columns.
-func (n names) pieces(name string, h Heads) (list []piece) {
+func (n names) pieces(name string, h heads) (list []piece) {
 	if n.pairs {
 		h.Rotary = 0
 	}

@@ -11,7 +11,7 @@ import (
 // The pieces of c_attn are its columns, each once: for every head, first the first features of the pairs, then the
 // second ones.
 func TestPieces(t *testing.T) {
-	list := llama().names.pieces("h.12.attn.c_attn.weight", Heads{Queries: 4, Groups: 2, QK: 6, V: 5, Rotary: 6})
+	list := llama().names.pieces("h.12.attn.c_attn.weight", heads{Queries: 4, Groups: 2, QK: 6, V: 5, Rotary: 6})
 	var all []int
 	for i, name := range []string{"q", "k", "v"} {
 		if got := list[i]; got.name != "layers.12.self_attn."+name+"_proj.weight" || !got.turned {
@@ -31,7 +31,7 @@ func TestPieces(t *testing.T) {
 			t.Fatalf("got %d columns, want each of 46 once: %v", len(all), all)
 		}
 	}
-	bias := llama().names.pieces("h.0.attn.c_attn.bias", Heads{2, 1, 2, 2, 2})
+	bias := llama().names.pieces("h.0.attn.c_attn.bias", heads{2, 1, 2, 2, 2})
 	if len(bias) != 3 || bias[0].turned || bias[1].name != "layers.0.self_attn.k_proj.bias" {
 		t.Errorf("biases: got %v", bias)
 	}
@@ -39,22 +39,22 @@ func TestPieces(t *testing.T) {
 
 // Names without a rule are ours. Prefixes are removed and added, and buffers are skipped.
 func TestNames(t *testing.T) {
-	g, l := GPT2().names, llama().names
+	g, l := gpt2().names, llama().names
 	for _, c := range []struct{ got, want string }{
-		{g.pieces("h.3.attn.c_attn.weight", Heads{})[0].name, "h.3.attn.c_attn.weight"},
+		{g.pieces("h.3.attn.c_attn.weight", heads{})[0].name, "h.3.attn.c_attn.weight"},
 		{g.plain("transformer.wte.weight"), "wte.weight"},
 		{g.plain("wte.weight"), "wte.weight"}, {g.file("wte.weight"), "wte.weight"},
 		{l.plain("model.norm.weight"), "norm.weight"}, {l.file("norm.weight"), "model.norm.weight"},
 		{l.file(HeadWeight), HeadWeight}, {l.plain(HeadWeight), HeadWeight},
-		{l.pieces("h.10.ln_2.weight", Heads{})[0].name, "layers.10.post_attention_layernorm.weight"},
-		{l.pieces("h.1.mine", Heads{})[0].name, "h.1.mine"},
+		{l.pieces("h.10.ln_2.weight", heads{})[0].name, "layers.10.post_attention_layernorm.weight"},
+		{l.pieces("h.1.mine", heads{})[0].name, "h.1.mine"},
 	} {
 		if c.got != c.want {
 			t.Errorf("got %s, want %s", c.got, c.want)
 		}
 	}
-	if len(g.pieces("wte.weight", Heads{})) != 1 || !g.pieces(HeadWeight, Heads{})[0].turned ||
-		l.pieces("wte.weight", Heads{})[0].turned {
+	if len(g.pieces("wte.weight", heads{})) != 1 || !g.pieces(HeadWeight, heads{})[0].turned ||
+		l.pieces("wte.weight", heads{})[0].turned {
 		t.Error("a matrix lies the wrong way round")
 	}
 	for name, want := range map[string]bool{
@@ -72,7 +72,7 @@ func TestNames(t *testing.T) {
 
 // The complete table of LLaMA: every parameter is one tensor, or three, and matrices are transposed.
 func TestLLaMATensors(t *testing.T) {
-	h := Heads{Queries: 2, Groups: 1, QK: 2, V: 2, Rotary: 2}
+	h := heads{Queries: 2, Groups: 1, QK: 2, V: 2, Rotary: 2}
 	got := map[string]string{}
 	for _, name := range []string{
 		"wte.weight", "h.7.ln_1.weight", "h.7.attn.c_attn.weight", "h.7.attn.c_attn.bias", "h.7.attn.c_proj.weight",

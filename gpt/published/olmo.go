@@ -6,12 +6,12 @@ import (
 )
 
 // olmo returns the family of the first OLMo (Groeneveld et al. 2024): a LLaMA whose norms have a mean and no gains.
-func olmo() Family {
+func olmo() family {
 	list := llamaNames()
 	list.rules = slices.DeleteFunc(list.rules, func(r rule) bool { return strings.Contains(r.ours, "ln_") })
 	rows := llamaRows(llamaSizes{vocabulary: 50_304, context: 2048, inner: 11_008})
-	return Family{
-		ModelType:     "olmo",
+	return family{
+		modelType:     "olmo",
 		architectures: []string{"OlmoForCausalLM"},
 		rows:          append(without(rows, "rms_norm_eps"), attentionBias()),
 		same:          []setting{{"position", "rope"}, {"norm", "layernorm_plain"}, {"attention", "gqa"}},
@@ -23,7 +23,7 @@ func olmo() Family {
 
 // olmo2 returns the family of OLMo 2 (OLMo et al. 2025): a LLaMA with norms after attention and MLP instead of before
 // them, and norms of all queries and of all keys together.
-func olmo2() Family {
+func olmo2() family {
 	const block = "layers.#."
 	list := llamaNames().normed(allQueries, allKeys)
 	for i, r := range list.rules {
@@ -34,8 +34,8 @@ func olmo2() Family {
 			list.rules[i].theirs = block + "post_feedforward_layernorm.weight"
 		}
 	}
-	return Family{
-		ModelType:     "olmo2",
+	return family{
+		modelType:     "olmo2",
 		architectures: []string{"Olmo2ForCausalLM"},
 		rows: append(llamaRows(llamaSizes{vocabulary: 50_304, context: 2048, inner: 11_008, eps: 1e-5}),
 			attentionBias()),

@@ -149,11 +149,11 @@ func SourceOf(cp *checkpoint.Checkpoint, own ...parts.Registry) (gpt.Source, err
 		}
 		return s, err
 	}
-	var f Family
+	var f family
 	if s.Config, f, err = read(data, parts.Join(own...)); err != nil {
 		return s, errors.Wrapf(err, "checkpoint %s: %s", cp.Path, configFile)
 	}
-	if s.Separate = LayoutOf(s.Config).Separate(); f.ModelType != "" {
+	if s.Separate = LayoutOf(s.Config).Separate(); f.modelType != "" {
 		s.Layout = layoutOf(s.Config, f)
 	}
 	return s, nil

@@ -2,9 +2,9 @@ package published
 
 // opt returns the family of OPT (Zhang et al. 2022): a GPT-2 with three matrices for queries, keys and values. The
 // positions begin with the third row of their table. Matrices are (out, in).
-func opt() Family {
-	return Family{
-		ModelType:     "opt",
+func opt() family {
+	return family{
+		modelType:     "opt",
 		architectures: []string{"OPTForCausalLM"},
 		rows: []row{
 			size("vocab_size", 50_272, "vocab_size"),

@@ -9,10 +9,10 @@ import (
 
 // phi returns the family of Phi-1 to Phi-2 (Gunasekar et al. 2023; Li et al. 2023): attention and MLP in parallel after
 // one norm, rotary positions of a part of the features, and biases everywhere.
-func phi() Family {
+func phi() family {
 	rows := llamaRows(llamaSizes{vocabulary: 51_200, context: 2048, inner: 8192, width: 2048, blocks: 24})
-	return Family{
-		ModelType:     "phi",
+	return family{
+		modelType:     "phi",
 		architectures: []string{"PhiForCausalLM"},
 		rows: append(without(rows, "hidden_act", "rms_norm_eps", "partial_rotary_factor"),
 			row{key: "hidden_act", value: "gelu_new", fields: []string{"activation"}, names: activationNames},
@@ -22,7 +22,7 @@ func phi() Family {
 		links:     []link{sharedKeys(), fullLayers(), rotary(), {readPlain, writePlain}},
 		harmless:  map[string][]string{onlyTraining: {"resid_pdrop", "embd_pdrop"}},
 		constants: map[string]any{"initializer_range": 0.02, "use_cache": true},
-		HeadBias:  true,
+		headBias:  true,
 		names:     names{prefix: "model.", written: "model.", rules: phiRules()},
 	}
 }
@@ -42,15 +42,15 @@ func phiRules() []rule {
 
 // phi3 returns the family of Phi-3 (Abdin et al. 2024): a LLaMA with one matrix for queries, keys and values, and one
 // for the two inputs of the gated MLP.
-func phi3() Family {
+func phi3() family {
 	sizes := llamaSizes{vocabulary: 32_064, context: 4096, inner: 8192, width: 3072, eps: 1e-5}
 	list := fusedMLP(llamaNames())
 	list.rules = slices.DeleteFunc(list.rules, func(r rule) bool { return strings.Contains(r.ours, "c_attn") })
 	list.rules = append(list.rules,
 		matrix("h.#.attn.c_attn.weight", "layers.#.self_attn.qkv_proj.weight").of(packed))
 	rows := without(llamaRows(sizes), "partial_rotary_factor")
-	return Family{
-		ModelType:     "phi3",
+	return family{
+		modelType:     "phi3",
 		architectures: []string{"Phi3ForCausalLM"},
 		rows: append(rows, anyJSON("sliding_window", "null"),
 			number("partial_rotary_factor", 1, field.Positive()).byLink(),

@@ -11,9 +11,9 @@ import (
 const noWindows = "use_sliding_window is false"
 
 // qwen2 returns the family of Qwen2 (Yang et al. 2024): a LLaMA with biases of queries, keys and values.
-func qwen2() Family {
-	return Family{
-		ModelType:     "qwen2",
+func qwen2() family {
+	return family{
+		modelType:     "qwen2",
 		architectures: []string{"Qwen2ForCausalLM"},
 		rows: append(llamaRows(llamaSizes{vocabulary: 151_936, context: 32_768, inner: 22_016}),
 			fixed("mlp_bias", false).onlyRead(), fixed("use_sliding_window", false)),
@@ -30,10 +30,10 @@ func qwen2() Family {
 
 // qwen3 returns the family of Qwen3 (Qwen Team 2025): a LLaMA with norms of the queries and keys of every head, and
 // optionally windows in some blocks.
-func qwen3() Family {
+func qwen3() family {
 	sizes := llamaSizes{vocabulary: 151_936, context: 32_768, inner: 22_016, groups: 32, head: 128}
-	return Family{
-		ModelType:     "qwen3",
+	return family{
+		modelType:     "qwen3",
 		architectures: []string{"Qwen3ForCausalLM"},
 		rows: append(without(llamaRows(sizes), "layer_types"), attentionBias(),
 			fixed("mlp_bias", false).onlyRead(), row{key: "use_sliding_window", value: false, linked: true},

@@ -1,13 +1,13 @@
 package published
 
 // qwen3MoE returns the family of Qwen3 with experts (Qwen Team 2025), in every block.
-func qwen3MoE() Family {
+func qwen3MoE() family {
 	sizes := llamaSizes{
 		vocabulary: 151_936, context: 32_768, width: 2048, blocks: 24, groups: 4,
 	}
 	rows := append(without(ofExperts(llamaRows(sizes)), "intermediate_size"), expertRows(0.001)...)
-	return Family{
-		ModelType:     "qwen3_moe",
+	return family{
+		modelType:     "qwen3_moe",
 		architectures: []string{"Qwen3MoeForCausalLM"},
 		rows: append(rows, size("moe_intermediate_size", 768, "n_inner"), size("num_experts", 128, "num_experts"),
 			size("num_experts_per_tok", 8, "num_experts_per_tok"), normedGates(),

@@ -107,7 +107,7 @@ func activationNames(list []parts.Activation) (names []name) {
 }
 
 // file returns the keys of a file with their defaults, in the order of the rows.
-func (f Family) file() (list field.List) {
+func (f family) file() (list field.List) {
 	for _, r := range f.rows {
 		list = append(list, r.field())
 	}
@@ -115,7 +115,7 @@ func (f Family) file() (list field.List) {
 }
 
 // written returns the keys of a file without those that are only read.
-func (f Family) written(file field.List) (list field.List) {
+func (f family) written(file field.List) (list field.List) {
 	for i, r := range f.rows {
 		if !r.unwritten {
 			list = append(list, file[i])
@@ -125,7 +125,7 @@ func (f Family) written(file field.List) (list field.List) {
 }
 
 // index returns the index of the row of that key, or −1.
-func (f Family) index(key string) int {
+func (f family) index(key string) int {
 	return slices.IndexFunc(f.rows, func(r row) bool { return r.key == key })
 }
 

@@ -10,13 +10,13 @@ import (
 
 // smolLM3 returns the family of SmolLM3 (Hugging Face 2025): a LLaMA with some blocks, usually every fourth, without
 // rotary positions.
-func smolLM3() Family {
+func smolLM3() family {
 	sizes := llamaSizes{
 		vocabulary: 128_256, context: 32_768, inner: 11_008, width: 2048, blocks: 36, heads: 16, groups: 4,
 		theta: 2e6, tied: true,
 	}
-	return Family{
-		ModelType:     "smollm3",
+	return family{
+		modelType:     "smollm3",
 		architectures: []string{"SmolLM3ForCausalLM"},
 		rows: append(llamaRows(sizes), attentionBias(), mlpBias(),
 			fixed("use_sliding_window", false), object("no_rope_layers"),

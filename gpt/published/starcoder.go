@@ -4,13 +4,13 @@ import "github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 
 // starCoder2 returns the family of StarCoder 2 (Lozhkov et al. 2024): a GPT-2 with rotary positions, fewer heads of
 // keys and values than of queries, and optionally a window.
-func starCoder2() Family {
+func starCoder2() family {
 	sizes := llamaSizes{
 		vocabulary: 49_152, context: 4096, inner: 12_288, width: 3072, blocks: 30, heads: 24, groups: 2,
 	}
 	rows := without(llamaRows(sizes), "hidden_act", "rms_norm_eps", "tie_word_embeddings")
-	return Family{
-		ModelType:     "starcoder2",
+	return family{
+		modelType:     "starcoder2",
 		architectures: []string{"Starcoder2ForCausalLM"},
 		rows: append(rows, anyJSON("sliding_window", "null"),
 			number("norm_epsilon", 1e-5, field.ProperFraction(), "eps"),
@@ -45,8 +45,8 @@ func starCoder2Rules() []rule {
 
 // bigCode returns the family of the first StarCoder (Li et al. 2023): a GPT-2 whose queries share one head of keys and
 // values. Its matrices are (out, in).
-func bigCode() Family {
-	f := GPT2()
+func bigCode() family {
+	f := gpt2()
 	rules := []rule{
 		matrix("h.#.attn.c_attn.weight", "h.#.attn.c_attn.weight"),
 		matrix("h.#.attn.c_proj.weight", "h.#.attn.c_proj.weight"),
@@ -54,8 +54,8 @@ func bigCode() Family {
 		matrix("h.#.mlp.c_proj.weight", "h.#.mlp.c_proj.weight"),
 	}
 	rows := without(f.rows, "n_ctx", "activation_function", "scale_attn_by_inverse_layer_idx", "tie_word_embeddings")
-	return Family{
-		ModelType:     "gpt_bigcode",
+	return family{
+		modelType:     "gpt_bigcode",
 		architectures: []string{"GPTBigCodeForCausalLM"},
 		rows: append(rows,
 			row{

@@ -70,7 +70,7 @@ func LoadEnds(cp *checkpoint.Checkpoint) (ids []int, err error) {
 			continue
 		}
 		if err == nil {
-			ids, err = ReadEnds(data)
+			ids, err = readEnds(data)
 		}
 		if err != nil {
 			return nil, errors.Wrapf(err, "checkpoint %s: %s", cp.Path, name)

@@ -23,8 +23,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Kind returns the kind of models that are folders in Hugging Face's form, GGUF files or directories of runs. example is
-// the program that trains such a model, empty if there is none.
+// Kind returns the kind of models that are folders in Hugging Face's form, GGUF files or directories of runs. example
+// is the program that trains such a model, empty if there is none.
 func Kind(example string) base.Kind {
 	return base.Kind{Open: published.Load, Fit: published.Fits(), Example: example}
 }
@@ -66,7 +66,8 @@ func Random(name string, c gpt.Config, outDir string, stderr io.Writer, special 
 	fmt.Fprintf(stderr, "no -model: creating a small one with random weights, %s\n", dir)
 	// Another process may make the same folder, and either may disturb the other once.
 	for range 3 {
-		if err = published.Export(context.Background(), dir, m, tok, safetensors.F32, chat.Template{}); err == nil || made() {
+		err = published.Export(context.Background(), dir, m, tok, safetensors.F32, chat.Template{})
+		if err == nil || made() {
 			return dir, nil
 		}
 		time.Sleep(100 * time.Millisecond)

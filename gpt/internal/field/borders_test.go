@@ -47,7 +47,8 @@ func TestUnknown(t *testing.T) {
 	n := 0
 	l := List{New("depth", &n, Any(), ""), New("width", &n, Any(), "")}
 	for key, want := range map[string]string{
-		"Dpth": "Dpth: unknown field; did you mean depth?", "wi": "wi: unknown field; the known are depth width",
+		"Dpth": "Dpth: unknown field; did you mean depth?", "wi": "wi: unknown field; did you mean width?",
+		"at":  "at: unknown field; the known are depth width",
 		"wid": "wid: unknown field; did you mean width?",
 	} {
 		if err := l.unknown(key); err.Error() != want {

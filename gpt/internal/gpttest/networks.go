@@ -34,10 +34,16 @@ func Networks() map[string]gpt.Config {
 	}
 	return map[string]gpt.Config{
 		"gpt2": with(func(c *gpt.Config) { c.Bias = true }), "gpt2 without biases": with(func(c *gpt.Config) {}),
-		"gpt2, untied, narrow": with(func(c *gpt.Config) { c.Head, c.Activation, c.NInner = "linear", "gelu_tanh", 23 }),
-		"llama":                with(llama),
-		"llama, wide heads":    with(func(c *gpt.Config) { llama(c); c.QKSize, c.VSize, c.Head = 10, 10, "linear" }),
-		"llama, groups":        with(func(c *gpt.Config) { llama(c); c.Attention = "gqa"; c.Options.Set("n_kv_head", 2) }),
+		"gpt2, untied, narrow": with(func(c *gpt.Config) {
+			c.Head, c.Activation, c.NInner = "linear", "gelu_tanh", 23
+		}),
+		"llama":             with(llama),
+		"llama, wide heads": with(func(c *gpt.Config) { llama(c); c.QKSize, c.VSize, c.Head = 10, 10, "linear" }),
+		"llama, groups": with(func(c *gpt.Config) {
+			llama(c)
+			c.Attention = "gqa"
+			c.Options.Set("n_kv_head", 2)
+		}),
 		"llama, scaled": with(func(c *gpt.Config) {
 			llama(c)
 			c.Rope.Scaling, c.Rope.Factor, c.Rope.Original = "llama3", 3, 30

@@ -24,7 +24,7 @@ func layersOf(r int) (list []*nn.LoRA) {
 		name string
 		out  []int
 	}{
-		{"h.0.attn.c_attn", []int{8, 4, 3}}, {"h.0.attn.c_kv", []int{2, 6}}, {"h.0.mlp.c_fc", []int{9}},
+		{"h.0.attn.c_attn", []int{8, 4, 4}}, {"h.0.attn.c_kv", []int{2, 6}}, {"h.0.mlp.c_fc", []int{9}},
 		{"lm_head", []int{7}},
 	} {
 		l := adapted(s.Sub("%s", m.name), inputs, m.out, false, graph.Const(0)).(*nn.LoRA)
@@ -51,14 +51,25 @@ func layersOf(r int) (list []*nn.LoRA) {
 	return list
 }
 
-// family returns the layout of a family with two heads of queries and one of keys and values.
+// family returns the layout of a family with two heads of queries and, except in GPT-2 and GPT-NeoX, one of keys and
+// values.
 func family(t testing.TB, modelType string) published.Layout {
 	t.Helper()
-	f, err := published.FamilyOf([]byte(`{"model_type": "` + modelType + `"}`))
+	keys := `"hidden_size": 8, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 4, "num_hidden_layers": 1`
+	switch modelType {
+	case "gpt2":
+		keys = `"n_embd": 8, "n_head": 2, "n_layer": 1`
+	case "gpt_neox":
+		keys = `"hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1, "rotary_pct": 0.5`
+	case "phi3":
+		keys = `"hidden_size": 16, "num_attention_heads": 2, "num_key_value_heads": 1, "num_hidden_layers": 1,
+			"partial_rotary_factor": 0.5`
+	}
+	c, err := published.ReadConfig([]byte(`{"model_type": "` + modelType + `", ` + keys + `}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return published.Layout{Family: f, Heads: published.Heads{Queries: 2, Groups: 1, QK: 4, V: 3, Rotary: 4}}
+	return published.LayoutOf(c)
 }
 
 // collected is a matrix of a family: our layer, and our columns in the order of its rows; nil means all of them.
@@ -78,7 +89,7 @@ var ofGPT2 = []collected{
 var ofLLaMA = []collected{
 	{"model.layers.0.self_attn.q_proj", 0, []int{0, 2, 1, 3, 4, 6, 5, 7}},
 	{"model.layers.0.self_attn.k_proj", 0, []int{8, 10, 9, 11}},
-	{"model.layers.0.self_attn.v_proj", 0, []int{12, 13, 14}},
+	{"model.layers.0.self_attn.v_proj", 0, []int{12, 13, 14, 15}},
 	{"model.layers.0.mlp.up_proj", 1, nil}, {"lm_head", 2, nil},
 }
 
@@ -128,23 +139,24 @@ func TestCollectFused(t *testing.T) {
 	mlp := []*nn.LoRA{layer("h.0.mlp.c_gate", 9), layer("h.0.mlp.c_fc", 9)}
 	for _, c := range []struct {
 		family string
-		groups int
 		layers []*nn.LoRA
 		name   string
 		rank   int
 		rows   []int // our columns, of all layers one after another
 	}{
-		{"gpt_neox", 2, []*nn.LoRA{layer("h.0.attn.c_attn", 8, 8, 6)}, "gpt_neox.layers.0.attention.query_key_value", 6,
-			[]int{0, 2, 1, 3, 8, 10, 9, 11, 16, 17, 18, 4, 6, 5, 7, 12, 14, 13, 15, 19, 20, 21}},
-		{"gpt_neox", 2, []*nn.LoRA{layer("h.0.attn.c_attn", 22)}, "gpt_neox.layers.0.attention.query_key_value", 2,
-			[]int{0, 2, 1, 3, 8, 10, 9, 11, 16, 17, 18, 4, 6, 5, 7, 12, 14, 13, 15, 19, 20, 21}},
-		{"gpt_neox", 2, []*nn.LoRA{layer("lm_head", 7)}, "embed_out", 2, []int{0, 1, 2, 3, 4, 5, 6}},
-		{"phi3", 1, []*nn.LoRA{layer("h.0.attn.c_attn", 8, 4, 3)}, "model.layers.0.self_attn.qkv_proj", 6,
-			[]int{0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 13, 14}},
-		{"phi3", 1, mlp, "model.layers.0.mlp.gate_up_proj", 4, nil},
+		{"gpt_neox", []*nn.LoRA{layer("h.0.attn.c_attn", 16, 16, 16)}, "gpt_neox.layers.0.attention.query_key_value", 6,
+			[]int{0, 2, 1, 3, 4, 5, 6, 7, 16, 18, 17, 19, 20, 21, 22, 23, 32, 33, 34, 35, 36, 37, 38, 39,
+				8, 10, 9, 11, 12, 13, 14, 15, 24, 26, 25, 27, 28, 29, 30, 31, 40, 41, 42, 43, 44, 45, 46, 47}},
+		{"gpt_neox", []*nn.LoRA{layer("h.0.attn.c_attn", 48)}, "gpt_neox.layers.0.attention.query_key_value", 2,
+			[]int{0, 2, 1, 3, 4, 5, 6, 7, 16, 18, 17, 19, 20, 21, 22, 23, 32, 33, 34, 35, 36, 37, 38, 39,
+				8, 10, 9, 11, 12, 13, 14, 15, 24, 26, 25, 27, 28, 29, 30, 31, 40, 41, 42, 43, 44, 45, 46, 47}},
+		{"gpt_neox", []*nn.LoRA{layer("lm_head", 7)}, "embed_out", 2, []int{0, 1, 2, 3, 4, 5, 6}},
+		{"phi3", []*nn.LoRA{layer("h.0.attn.c_attn", 16, 8, 8)}, "model.layers.0.self_attn.qkv_proj", 6,
+			[]int{0, 2, 1, 3, 4, 5, 6, 7, 8, 10, 9, 11, 12, 13, 14, 15, 16, 18, 17, 19, 20, 21, 22, 23,
+				24, 25, 26, 27, 28, 29, 30, 31}},
+		{"phi3", mlp, "model.layers.0.mlp.gate_up_proj", 4, nil},
 	} {
 		layout := family(t, c.family)
-		layout.Heads.Groups = c.groups
 		list := Group(c.layers, layout)
 		got, rank, _, err := Collect(list, 2)
 		if err != nil || len(got) != 1 || got[0].Name != c.name || rank != c.rank {

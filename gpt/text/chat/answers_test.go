@@ -141,7 +141,8 @@ func TestLoadAnswers(t *testing.T) {
 	if a, b := c.Train().Len(), c.Val().Len(); a != 18*3+1 || b != 2*3+1 {
 		t.Errorf("got %d and %d tokens, want 18 and 2 rows of 3, plus 1", a, b)
 	}
-	if err := text.Sample(c.Val(), rng, x[:3], y[:3], 3); err != nil || spell(t, tok, x[:3], y[:3]) != "<s>q[</s>]</s>" {
+	err = text.Sample(c.Val(), rng, x[:3], y[:3], 3)
+	if err != nil || spell(t, tok, x[:3], y[:3]) != "<s>q[</s>]</s>" {
 		t.Errorf("got %s (%v)", spell(t, tok, x[:3], y[:3]), err)
 	}
 }

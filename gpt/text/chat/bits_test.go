@@ -59,7 +59,8 @@ func TestBytesPerTokenOfSpecials(t *testing.T) {
 	if got, err := text.BytesPerToken(text.Tokens(name), tok); err != nil || got != 13/float64(len(name)) {
 		t.Errorf("the name as a text: got %v, %v, want its 13 bytes over %d tokens", got, err, len(name))
 	}
-	if _, err := text.BytesPerToken(text.Tokens{end}, tok); err == nil || !strings.Contains(err.Error(), "1 tokens of 0 bytes") {
+	_, err = text.BytesPerToken(text.Tokens{end}, tok)
+	if err == nil || !strings.Contains(err.Error(), "1 tokens of 0 bytes") {
 		t.Errorf("the end alone: got %v", err)
 	}
 	data, err := json.Marshal(tok)

@@ -59,7 +59,8 @@ func (r *reader) answered(prompt *string, answer json.RawMessage) (text.Choice, 
 func (r *reader) lastAnswer(messages []Message) (text.Choice, error) {
 	ids, answer, err := r.conversation(messages)
 	if n := len(messages); err == nil && messages[n-1].Role != "assistant" {
-		return text.Choice{}, errors.Errorf("role: the last message is the %s's, want the assistant's", messages[n-1].Role)
+		return text.Choice{}, errors.Errorf(
+			"role: the last message is the %s's, want the assistant's", messages[n-1].Role)
 	}
 	end := len(ids)
 	for end > 0 && !answer[end-1] {

@@ -136,7 +136,8 @@ func NewWriter(t Template, tok text.Tokenizer) (*Writer, error) {
 // ctx. It may refuse messages, such as a system message. A special token in the content of a message is ordinary text.
 func (c *Writer) Tokens(ctx context.Context, messages ...Message) (ids []int, answer []bool, err error) {
 	if c == nil || c.parsed == nil || ctx == nil {
-		return nil, nil, errors.New("messages: the writer or the context is nil, want a writer of NewWriter and a context")
+		return nil, nil, errors.New(
+			"messages: the writer or the context is nil, want a writer of NewWriter and a context")
 	}
 	if err := checkMessages(messages); err != nil {
 		return nil, nil, err

@@ -67,10 +67,7 @@ func gptValues(v table) {
 	define(v, func(w *world) train.Optimizer { return parts.Optimizers()[0].New })
 	define(v, func(w *world) parts.Stack { return get[gpt.Config](w).Resolved().Stack })
 	define(v, func(w *world) parts.Registry { return parts.Library() })
-	define(v, func(w *world) published.Family { return published.GPT2() })
-	define(v, func(w *world) published.Layout {
-		return published.Layout{Family: published.GPT2(), Heads: published.Heads{Queries: 2, Groups: 2, QK: 2, V: 2}}
-	})
+	define(v, func(w *world) published.Layout { return published.LayoutOf(get[gpt.Config](w)) })
 	define(v, func(w *world) text.Tokenizer { return must(text.NewCharacters(words)) })
 	define(v, func(w *world) *text.Characters { return must(text.NewCharacters(words)) })
 	define(v, func(w *world) *text.Words { return must(text.NewWords(words)) })

@@ -28,15 +28,17 @@ var layers = [][]string{
 	{"nn/causal"},
 	{"gpt/internal/field", "internal/fuzzed", "gpt/internal/jinja", "gpt/safetensors", "gpt/dist",
 		"gpt/lab/paired", "gpt/lab/scaling"},
-	{"gpt/published/gguf"},
-	{"gpt/text/bpe", "gpt/checkpoint", "gpt/search", "gpt/internal/made"},
+	{"gpt/checkpoint", "gpt/search", "gpt/internal/made"},
 	{"gpt/text"},
 	{"gpt/train", "gpt/tasks"},
 	{"gpt/parts"},
-	{"gpt/published"},
-	{"gpt/internal/peft", "gpt/decode"},
+	{"gpt/decode"},
 	{"gpt", "gpt/seq2seq"},
 	{"gpt/inspect", "gpt/lab", "gpt/preference"},
+	{"gpt/published/gguf", "gpt/text/bpe", "gpt/text/chat"},
+	{"gpt/published"},
+	{"gpt/internal/peft", "gpt/internal/gpttest"},
+	{"gpt/peft"},
 }
 
 // TestLayers checks that a package of graph, nn or gpt imports packages of lower layers only.
@@ -70,5 +72,40 @@ func TestLayers(t *testing.T) {
 				t.Errorf("%s: there is no such package: remove it from the layers", dir)
 			}
 		}
+	}
+}
+
+// TestModelsOfOtherPrograms checks that neither gpt nor what it imports knows files of other programs.
+func TestModelsOfOtherPrograms(t *testing.T) {
+	imports := map[string][]string{}
+	for _, f := range sources(t) {
+		if !f.test {
+			imports[f.dir] = append(imports[f.dir], f.imports...)
+		}
+	}
+	seen := map[string]bool{}
+	var visit func(dir string)
+	visit = func(dir string) {
+		if seen[dir] {
+			return
+		}
+		seen[dir] = true
+		for _, path := range imports[dir] {
+			if ours, isOurs := strings.CutPrefix(path, module); isOurs {
+				visit(ours)
+			}
+		}
+	}
+	visit("gpt")
+	for _, dir := range []string{
+		"gpt/published", "gpt/published/gguf", "gpt/internal/jinja", "gpt/text/bpe", "gpt/text/chat", "gpt/peft",
+		"gpt/internal/peft",
+	} {
+		if seen[dir] {
+			t.Errorf("gpt imports %s, perhaps through other packages: files of other programs stand above it", dir)
+		}
+	}
+	if !seen["graph"] || len(imports["gpt/published"]) == 0 {
+		t.Error("the imports were not found")
 	}
 }
