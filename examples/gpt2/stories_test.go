@@ -63,9 +63,7 @@ func TestStories(t *testing.T) {
 	same("the folder", writes("-model", model))
 	story := written(t, once)
 	if got := loss(story, "-model", model); got != 0.9794 {
-		t.Errorf(
-			"a story: got a loss of %v nats per token, want PyTorch's 0.9794 (torch_reference.py of gpt/published)", got,
-		)
+		t.Errorf("a story: got a loss of %v nats per token, want 0.9794, as PyTorch (torch_reference.py)", got)
 	}
 
 	lessons := written(
