@@ -8,6 +8,7 @@
 //	gpt/published, gpt/peft   models and adapters of other programs: folders of Hugging Face, GGUF, PEFT
 //	gpt/inspect, gpt/seq2seq, gpt/text, gpt/dist   activations by name, encoder and decoder, texts, several machines
 //	gpt/decode, gpt/search   decoding with kept keys and values; samplers, greedy and beam search
+//	gpt/service   one model for many clients at once
 //	verify     checks a layer or a complete model against gradients by hand
 //	verify/hand   the same layers by hand, forward and backward, on the standard library alone
 //	examples   programs: train, translate, inspect, tune, measure, verify

@@ -18,21 +18,21 @@ import (
 // the batch, and the number of tokens that the session can store: their memory is allocated as they come. NewDecoder
 // returns an error that names the layer if a user-defined part computes something else token by token than all at once.
 func NewDecoder(m *Model, batch int) (*decode.Session, error) {
-	if err := m.checkCausalDecoding(batch); err != nil {
+	n, err := m.Network(batch)
+	if err != nil {
 		return nil, errors.Wrap(err, "decoder")
 	}
-	d, err := decode.New(m.network(), batch)
+	d, err := decode.New(n, batch)
 	return d, errors.Wrap(err, "decoder")
 }
 
-// NewService returns a service that continues the texts of many clients with m's parameters: texts join and leave a
-// batch of the given number of lanes, and wait in a queue. The memory limit bounds the lanes, each with a full context.
-// NewService returns the errors of NewDecoder, and one if a layer has no Step.
-func NewService(m *Model, lanes, queue int) (*decode.Service, error) {
-	if err := m.checkCausalDecoding(lanes); err != nil {
-		return nil, errors.Wrap(err, "service")
+// Network describes m for those who continue a batch of texts with it, such as package gpt/service. It returns an error
+// if no text can be continued, or if the memory limit is too low for the batch.
+func (m *Model) Network(batch int) (decode.Network, error) {
+	if err := m.checkCausalDecoding(batch); err != nil {
+		return decode.Network{}, err
 	}
-	return decode.NewService(m.network(), lanes, queue)
+	return m.network(), nil
 }
 
 // checkCausalDecoding returns an error if no text can be continued with m.

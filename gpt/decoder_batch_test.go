@@ -14,6 +14,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt/decode"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
+	"github.com/pedestrian-ml/pedestrian/gpt/service"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
@@ -97,7 +98,7 @@ func TestServiceWritesAsSessions(t *testing.T) {
 // servesAlone compares the texts that a service of two lanes writes after prompts with those of a Session of one row.
 func servesAlone(t *testing.T, name string, m *Model, prompts [][]int) {
 	t.Helper()
-	s, err := NewService(m, 2, 9)
+	s, err := served(m, 2, 9)
 	single := newDecoderOf(t, m)
 	if err != nil {
 		mustContain(t, err, "it has no Step")
@@ -111,7 +112,7 @@ func servesAlone(t *testing.T, name string, m *Model, prompts [][]int) {
 	got := make([][]int, len(prompts))
 	for i, prompt := range prompts {
 		group.Go(func() {
-			r := decode.Request{Prompt: prompt, Tokens: 2 + i%3, Sampler: greedy()}
+			r := service.Request{Prompt: prompt, Tokens: 2 + i%3, Sampler: greedy()}
 			for d, err := range s.Generate(ctx, r) {
 				if err != nil {
 					t.Errorf("%s: %v", name, err)

@@ -21,6 +21,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
+	"github.com/pedestrian-ml/pedestrian/gpt/service"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
@@ -262,23 +263,32 @@ func BenchmarkService(b *testing.B) {
 	}
 }
 
+// served returns a service of a model.
+func served(m *Model, lanes, queue int) (*service.Service, error) {
+	n, err := m.Network(lanes)
+	if err != nil {
+		return nil, err
+	}
+	return service.New(n, lanes, queue)
+}
+
 func benchmarkService(b *testing.B, m *Model) {
 	c := m.Config
-	service, err := NewService(m, 8, 8)
+	s, err := served(m, 8, 8)
 	if err != nil {
 		b.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(b.Context())
 	defer stop()
-	go service.Run(ctx)
+	go s.Run(ctx)
 	rng := rand.New(rand.NewPCG(1, 1))
 	var mutex sync.Mutex // of rng
 	write := func(ctx context.Context, tokens int) (times []time.Time) {
 		mutex.Lock()
 		prompt := someRows(rng, 1, 64, c.VocabSize)[0]
 		mutex.Unlock()
-		r := decode.Request{Prompt: prompt, Tokens: tokens, Sampler: search.NewSampler(1)}
-		for _, err := range service.Generate(ctx, r) {
+		r := service.Request{Prompt: prompt, Tokens: tokens, Sampler: search.NewSampler(1)}
+		for _, err := range s.Generate(ctx, r) {
 			if err != nil {
 				break
 			}
@@ -333,8 +343,8 @@ func benchmarkService(b *testing.B, m *Model) {
 						mutex.Lock()
 						prompt := someRows(rng, 1, 64, c.VocabSize)[0]
 						mutex.Unlock()
-						r := decode.Request{Prompt: prompt, Tokens: 190, Sampler: search.NewSampler(1)}
-						for range service.Generate(around, r) {
+						r := service.Request{Prompt: prompt, Tokens: 190, Sampler: search.NewSampler(1)}
+						for range s.Generate(around, r) {
 							if n++; n == 1 {
 								begun.Done()
 							}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/pedestrian-ml/pedestrian/gpt/decode"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
+	"github.com/pedestrian-ml/pedestrian/gpt/service"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 )
@@ -18,12 +18,12 @@ type question struct {
 	sampler *search.Sampler
 	stop    []string // texts that end the answer, of which they are no part
 	top     int      // the number of likeliest tokens to report with each token
-	salt    string   // of decode.Request
+	salt    string   // of service.Request
 }
 
 // token is a token of an answer, with its text and the place of that in the answer.
 type token struct {
-	decode.Drawn
+	service.Drawn
 	text string
 	at   int
 }
@@ -46,7 +46,7 @@ func (e *engine) answer(ctx context.Context, q question, say func(part) error) (
 	var waiting []token
 	at, stopped := 0, false
 	ids := func(yield func(int, error) bool) {
-		r := decode.Request{
+		r := service.Request{
 			Prompt: q.prompt, Tokens: q.tokens, Sampler: q.sampler, Stop: e.ends, Top: q.top, Salt: q.salt,
 		}
 		for d, err := range e.service.Generate(ctx, r) {

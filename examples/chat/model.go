@@ -10,9 +10,9 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/folder"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
-	"github.com/pedestrian-ml/pedestrian/gpt/decode"
 	"github.com/pedestrian-ml/pedestrian/gpt/peft"
 	"github.com/pedestrian-ml/pedestrian/gpt/published"
+	"github.com/pedestrian-ml/pedestrian/gpt/service"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 	"github.com/pkg/errors"
@@ -26,7 +26,7 @@ type engine struct {
 	chat     func() (*chat.Writer, error) // the template, parsed at its first use
 	ends     []int                        // tokens that end an answer
 	context  int
-	service  *decode.Service
+	service  *service.Service
 }
 
 // mostContext is the context of a model with a longer one, unless -block_size says otherwise: the keys and values of
@@ -72,7 +72,11 @@ func (o options) open(stderr io.Writer) (e *engine, err error) {
 	if o.serve == "" { // one conversation
 		lanes, queue = 1, 0
 	}
-	e.service, err = gpt.NewService(m, lanes, queue)
+	network, err := m.Network(lanes)
+	if err != nil {
+		return nil, err
+	}
+	e.service, err = service.New(network, lanes, queue)
 	return e, err
 }
 

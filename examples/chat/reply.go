@@ -11,7 +11,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/serve"
-	"github.com/pedestrian-ml/pedestrian/gpt/decode"
+	"github.com/pedestrian-ml/pedestrian/gpt/service"
 	"github.com/pkg/errors"
 )
 
@@ -105,9 +105,9 @@ func (s *server) failureOf(err error) failure {
 	switch {
 	case errors.As(err, &f):
 		return f
-	case errors.Is(err, decode.ErrFull):
+	case errors.Is(err, service.ErrFull):
 		return s.full()
-	case errors.Is(err, decode.ErrStopped):
+	case errors.Is(err, service.ErrStopped):
 		return s.stopped()
 	}
 	return failure{http.StatusBadRequest, "invalid_request_error", "", "", err.Error()}

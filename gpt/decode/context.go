@@ -14,8 +14,8 @@ type window struct {
 	vocabulary  int          // V
 	graph       *graph.Graph // of the weights
 	changes     uint64       // count of changes to the weights when the context was fed
-	one         *steps       // for one token, if all layers are cached
-	some        []*steps     // for more tokens, ascending
+	one         *Steps       // for one token, if all layers are cached
+	some        []*Steps     // for more tokens, ascending
 	fits        int          // number of tokens for which the memory suffices
 	check       func(batch, tokens int) error
 	caches      nn.Caches // of these programs
@@ -23,9 +23,9 @@ type window struct {
 	tokens      []int
 }
 
-// few is the number of tokens of a prompt that are fed at once while other texts are written. The weights are read once
+// Few is the number of tokens of a prompt that are fed at once while other texts are written. The weights are read once
 // for all of them; with this number reading them no longer dominates the time.
-const few = 32
+const Few = 32
 
 // MostAtOnce is the largest number of tokens of a text that a Session feeds at once. The memory of a run grows with its
 // tokens, so it does not depend on the context.
@@ -33,7 +33,7 @@ const MostAtOnce = 1024
 
 // runs holds the numbers of tokens that a window feeds at once, up to half a context. For the larger ones, packed
 // weights are unpacked once for all tokens; the smallest leaves fewer to be fed one by one.
-var runs = [...]int{8, few, 128, MostAtOnce}
+var runs = [...]int{8, Few, 128, MostAtOnce}
 
 // FewTokens is the number of tokens of each text for which a Session may store keys and values from the beginning.
 const FewTokens = 64
@@ -44,7 +44,7 @@ func newWindow(n Network, batch int) (w *window, err error) {
 		check: n.CheckMemory,
 		fits:  FewTokens,
 	}
-	if w.one, err = newSteps(n, batch, 1, 1, w.caches); err != nil {
+	if w.one, err = n.Steps(batch, 1, 1, w.caches); err != nil {
 		return nil, err
 	}
 	if w.one == nil {
@@ -53,10 +53,10 @@ func newWindow(n Network, batch int) (w *window, err error) {
 	}
 	for _, size := range runs {
 		size = min(size, max(1, w.size/2))
-		if len(w.some) > 0 && size == w.some[len(w.some)-1].n {
+		if len(w.some) > 0 && size == w.some[len(w.some)-1].N {
 			break
 		}
-		s, err := newSteps(n, batch, size, 1, w.caches)
+		s, err := n.Steps(batch, size, 1, w.caches)
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +96,7 @@ func (w *window) feed(tokens []int) (logits graph.Tensor, err error) {
 		if err := w.append(r, tokens); err != nil {
 			return err
 		}
-		logits = w.one.logits.Value()
+		logits = w.one.Logits.Value()
 		return nil
 	})
 	return logits, err
@@ -131,19 +131,19 @@ func (w *window) append(r graph.Reading, tokens []int) error {
 				return err
 			}
 		}
-		s, program := w.one, w.one.hidden
+		s, program := w.one, w.one.Hidden
 		if len(tokens) == w.batch {
-			program = w.one.logits
+			program = w.one.Logits
 		}
 		for _, more := range w.some {
-			if n := more.n * w.batch; len(tokens) > n && len(w.tokens)+n <= full {
-				s, program = more, more.hidden
+			if n := more.N * w.batch; len(tokens) > n && len(w.tokens)+n <= full {
+				s, program = more, more.Hidden
 			}
 		}
-		if err := w.run(r, s, program, tokens[:s.n*w.batch]); err != nil {
+		if err := w.run(r, s, program, tokens[:s.N*w.batch]); err != nil {
 			return err
 		}
-		tokens = tokens[s.n*w.batch:]
+		tokens = tokens[s.N*w.batch:]
 	}
 	return nil
 }
@@ -158,27 +158,27 @@ func (w *window) shift(r graph.Reading) error {
 	for len(rest) > 0 {
 		s := w.one
 		for _, more := range w.some {
-			if more.n*w.batch <= len(rest) {
+			if more.N*w.batch <= len(rest) {
 				s = more
 			}
 		}
-		if err := w.run(r, s, s.hidden, rest[:s.n*w.batch]); err != nil {
+		if err := w.run(r, s, s.Hidden, rest[:s.N*w.batch]); err != nil {
 			return err
 		}
-		rest = rest[s.n*w.batch:]
+		rest = rest[s.N*w.batch:]
 	}
 	return nil
 }
 
-// run feeds s.n tokens of every text.
-func (w *window) run(r graph.Reading, s *steps, p *graph.Program, tokens []int) error {
+// run feeds s.N tokens of every text.
+func (w *window) run(r graph.Reading, s *Steps, p *graph.Program, tokens []int) error {
 	first := len(w.tokens) / w.batch
-	ids, positions := s.tokens.Ints(), s.positions.Ints() // one text after another
+	ids, positions := s.Tokens.Ints(), s.Positions.Ints() // one text after another
 	for i, id := range tokens {
 		t, b := i/w.batch, i%w.batch
-		ids[b*s.n+t], positions[b*s.n+t] = id, first+t
+		ids[b*s.N+t], positions[b*s.N+t] = id, first+t
 	}
-	s.at.Ints()[0] = first
+	s.At.Ints()[0] = first
 	if err := r.Run(p); err != nil {
 		return err
 	}

@@ -112,7 +112,7 @@ func (s *Session) draw(
 		if !r.open() || len(r.waiting) > 0 {
 			continue
 		}
-		id, err := samplers[b].Draw(logits.Row(b), r.seen.ids...)
+		id, err := samplers[b].Draw(logits.Row(b), r.seen.IDs()...)
 		if err != nil {
 			yield(Token{Row: b}, errors.Wrap(s.inRow(b, err), "generate"))
 			return false

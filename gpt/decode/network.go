@@ -18,8 +18,8 @@ type Network struct {
 	Build func(s graph.Scope, batch int, positions graph.Expr, caches nn.Caches) Layers
 
 	// CheckMemory returns an error if memory does not suffice for the keys and values of the given number of tokens of
-	// each text. A Session calls it before it stores more than FewTokens, a Service before it builds its lanes. It may
-	// be nil.
+	// each text. A Session calls it before it stores more than FewTokens, a Service of package gpt/service before it
+	// builds its lanes. It may be nil.
 	CheckMemory func(batch, tokens int) error
 
 	// CheckSteps returns an error if Step and Forward differ. It may be nil.
@@ -39,8 +39,8 @@ type Layers interface {
 	Predict(hidden graph.Expr) graph.Expr
 }
 
-// check returns an error before anything is allocated if there can be no Session.
-func (n Network) check(batch int) error {
+// Check returns an error before anything is allocated if n cannot continue batch texts.
+func (n Network) Check(batch int) error {
 	switch {
 	case n.Graph == nil:
 		return errors.New("network: graph: got nil, want that of a model")
@@ -70,3 +70,6 @@ func (n Network) layers(g *graph.Graph, batch int, positions graph.Expr, caches 
 	}
 	return l, nil
 }
+
+// CheckTokens returns an error if a token is outside the vocabulary.
+func (n Network) CheckTokens(tokens []int) error { return checkTokens(tokens, n.Vocabulary) }

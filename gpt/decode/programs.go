@@ -4,37 +4,49 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pkg/errors"
 )
 
-// steps computes n new tokens of every text from the caches of the earlier ones.
-type steps struct {
-	n                     int
-	tokens, positions, at graph.Expr
-	hidden                *graph.Program // fills the caches, without the head
-	logits                *graph.Program // nil if n > 1
+// Steps computes N new tokens of each of B texts from the caches of the earlier ones. The inputs lie one text after the
+// other.
+type Steps struct {
+	N         int
+	Tokens    graph.Expr     // ids (B·N)
+	Positions graph.Expr     // of the new tokens (B·N)
+	At        graph.Expr     // number of earlier tokens, (1) for all texts or (B), one for each
+	Hidden    *graph.Program // fills the caches, without the head
+	Logits    *graph.Program // also predicts the next tokens, (B, V); nil if N > 1
 }
 
-// newSteps returns nil if the network has a layer, or an edit, that cannot process the newest tokens alone. The input
-// at has the given number of positions: 1 if all texts are at the same position, otherwise one for each.
-func newSteps(net Network, batch, n, positions int, caches nn.Caches) (s *steps, err error) {
+// Steps compiles a step of n new tokens for each of batch texts, which are at one position, or each at its own if
+// positions is batch instead of 1. It returns nil if the network has a layer, or an edit, that cannot process the
+// newest tokens alone.
+func (net Network) Steps(batch, n, positions int, caches nn.Caches) (s *Steps, err error) {
+	if err := net.Check(batch); err != nil {
+		return nil, err
+	}
+	if n < 1 || n > net.Context || positions != 1 && positions != batch {
+		return nil, errors.Errorf("steps: got %d tokens at %d positions, want 1 to %d tokens at 1 or %d positions",
+			n, positions, net.Context, batch)
+	}
 	_, err = net.Graph.BuildSibling(func(g *graph.Graph) (err error) {
 		g.SetTraining(false)
 		root := g.Root()
-		s = &steps{
-			n:         n,
-			tokens:    root.Ints("tokens", batch*n, net.Vocabulary, graph.NoneIgnored),
-			positions: root.Ints("positions", batch*n, net.Context, graph.NoneIgnored),
-			at:        root.Ints("at", positions, net.Context, graph.NoneIgnored),
+		s = &Steps{
+			N:         n,
+			Tokens:    root.Ints("tokens", batch*n, net.Vocabulary, graph.NoneIgnored),
+			Positions: root.Ints("positions", batch*n, net.Context, graph.NoneIgnored),
+			At:        root.Ints("at", positions, net.Context, graph.NoneIgnored),
 		}
-		g.SetRows(s.positions)
-		layers, err := net.layers(g, batch, s.positions, caches)
+		g.SetRows(s.Positions)
+		layers, err := net.layers(g, batch, s.Positions, caches)
 		if err != nil || !layers.Cached() {
 			s = nil
 			return err
 		}
 		var hidden, logits graph.Expr
 		root.Try(func() {
-			hidden = layers.Step(s.tokens, s.at)
+			hidden = layers.Step(s.Tokens, s.At)
 			logits = layers.Predict(hidden)
 		})
 		if g.Edited() && !g.EditedByRows() {
@@ -44,10 +56,10 @@ func newSteps(net Network, batch, n, positions int, caches nn.Caches) (s *steps,
 		if err := g.Err(); err != nil {
 			return err
 		}
-		if s.hidden, err = graph.Compile(hidden); err != nil || n > 1 {
+		if s.Hidden, err = graph.Compile(hidden); err != nil || n > 1 {
 			return err
 		}
-		s.logits, err = graph.Compile(logits)
+		s.Logits, err = graph.Compile(logits)
 		return err
 	})
 	return s, err

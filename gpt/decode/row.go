@@ -1,19 +1,23 @@
 package decode
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
+)
 
 // row is a text of a Session.
 type row struct {
 	waiting []int // tokens that are not fed yet, such as the one drawn last
 	left    int   // number of tokens to draw
-	seen    seen
+	seen    search.Seen
 }
 
 func (r row) open() bool { return r.left > 0 }
 
 func (r *row) reset() {
 	r.waiting, r.left = r.waiting[:0], 0
-	r.seen.reset()
+	r.seen.Reset()
 }
 
 // wait appends tokens that are to be fed. Only the last size of them fit into the context.
@@ -33,6 +37,6 @@ func (r row) token(i int) int {
 // fed removes the first n of the tokens that wait, if there are as many. They are part of the text.
 func (r *row) fed(n int) {
 	n = max(0, min(n, len(r.waiting)))
-	r.seen.add(r.waiting[:n]...)
+	r.seen.Add(r.waiting[:n]...)
 	r.waiting = slices.Delete(r.waiting, 0, n)
 }

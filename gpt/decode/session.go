@@ -1,11 +1,12 @@
 // Package decode generates texts with a causal network, token by token: a Session keeps the keys and values of the
 // tokens so far, so that a new token needs no forward pass over all of them. Start with Session, which gpt.NewDecoder
-// returns for a model. A Service, which gpt.NewService returns, serves many clients at once.
+// returns for a model. Package gpt/service serves many clients at once.
 package decode
 
 import (
 	"sync"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
@@ -38,7 +39,7 @@ var (
 
 // New returns a Session for a batch of at least one text. It returns the error of n.CheckSteps if n decodes by steps.
 func New(n Network, batch int) (*Session, error) {
-	if err := n.check(batch); err != nil {
+	if err := n.Check(batch); err != nil {
 		return nil, err
 	}
 	w, err := newWindow(n, batch)
@@ -47,7 +48,7 @@ func New(n Network, batch int) (*Session, error) {
 	}
 	s := &Session{context: w, rows: make([]row, batch)}
 	for b := range s.rows {
-		s.rows[b].seen = newSeen(n.Vocabulary)
+		s.rows[b].seen = search.NewSeen(n.Vocabulary)
 	}
 	return s, nil
 }

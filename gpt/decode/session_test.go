@@ -92,16 +92,11 @@ func TestSessionChecksMemory(t *testing.T) {
 	mustContain(t, err, "no room")
 }
 
-// A token outside the vocabulary is an error of lanes, and of a network that stores nothing.
+// A token outside the vocabulary is an error of a network that stores nothing.
 func TestWrongTokens(t *testing.T) {
 	n := network(t, 5)
-	l, err := newLanes(n, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = l.feed([]int{1}, []int{vocabulary})
-	mustContain(t, err, "tokens[0] is 11")
 	w := window{batch: 1, size: n.Context, vocabulary: vocabulary}
+	var err error
 	if w.rerun, err = newRerun(n, 1); err != nil {
 		t.Fatal(err)
 	}
@@ -116,11 +111,11 @@ func TestWrongTokens(t *testing.T) {
 func TestNetworkCheck(t *testing.T) {
 	n := network(t, 1)
 	n.Vocabulary = 1
-	if err := n.check(1); err != nil {
+	if err := n.Check(1); err != nil {
 		t.Errorf("a context and a vocabulary of one token: %v", err)
 	}
 	n.Vocabulary = 0
-	mustContain(t, n.check(1), "a vocabulary of 0")
+	mustContain(t, n.Check(1), "a vocabulary of 0")
 }
 
 // collect returns the texts that tokens belong to.
@@ -190,10 +185,10 @@ func TestUnevenTexts(t *testing.T) {
 func TestHalfAContextPredictsNothing(t *testing.T) {
 	for context, want := range map[int]int{1: 1, 4: 2, 7: 3, 300: 128 + 22, 5000: MostAtOnce} {
 		w := session(t, network(t, context), 1).context
-		if most := w.some[len(w.some)-1]; most.n != want || most.n > 1 && most.logits != nil || w.one.logits == nil {
+		if most := w.some[len(w.some)-1]; most.N != want || most.N > 1 && most.Logits != nil || w.one.Logits == nil {
 			t.Errorf(
-				"a context of %d: %d tokens at once, want %d; their logits are computed: %t", context, most.n, want,
-				most.logits != nil,
+				"a context of %d: %d tokens at once, want %d; their logits are computed: %t", context, most.N, want,
+				most.Logits != nil,
 			)
 		}
 	}

@@ -44,7 +44,7 @@ var rules = []struct{ pattern, why string }{
 	{`^dist\.CheckSize 0=1099511627776`, "a power of two"},
 	{`^dist\.Open 0\.Timeout=\d`, "a long time"},
 	{`^dist\.Run 2=of zeros`, "a rank that does nothing and returns no error"},
-	{`^gpt\.NewService 2=0`, "no queue"},
+	{`^service\.New 2=0`, "no queue"},
 	{`^train\.Core\.Gather 1`, "a single machine has all losses, whatever they are"},
 	{`^graph\.\w*Attention \d=0|^graph\.Dropout \d=0`, "no dropout"},
 	{`^graph\.(Linear|LayerNorm|LayerNormSigma) 2={}`, "without bias"},

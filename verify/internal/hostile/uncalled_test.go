@@ -5,8 +5,8 @@ var uncalled = map[string]string{
 	"graph.UseBLAS": "changes the entire process",
 	"graph.Peak":    "takes its time, and nothing but a number of threads",
 
-	"decode.Service.Run":      "ends with its context",
-	"decode.Service.Generate": "waits for Run; TestServiceRefuses has its wrong arguments",
+	"service.Service.Run":      "ends with its context",
+	"service.Service.Generate": "waits for Run; TestServiceRefuses has its wrong arguments",
 
 	"parts.Design.Body":        "builds what models have validated, however many blocks",
 	"parts.Design.Validate":    "of a Stack whose fields Validate has checked one by one",

@@ -33,7 +33,7 @@ var layers = [][]string{
 	{"gpt/train", "gpt/tasks"},
 	{"gpt/parts"},
 	{"gpt/decode"},
-	{"gpt", "gpt/seq2seq"},
+	{"gpt", "gpt/seq2seq", "gpt/service"},
 	{"gpt/inspect", "gpt/lab", "gpt/preference"},
 	{"gpt/published/gguf", "gpt/text/bpe", "gpt/text/chat"},
 	{"gpt/published"},
@@ -99,7 +99,7 @@ func TestModelsOfOtherPrograms(t *testing.T) {
 	visit("gpt")
 	for _, dir := range []string{
 		"gpt/published", "gpt/published/gguf", "gpt/internal/jinja", "gpt/text/bpe", "gpt/text/chat", "gpt/peft",
-		"gpt/internal/peft",
+		"gpt/internal/peft", "gpt/service",
 	} {
 		if seen[dir] {
 			t.Errorf("gpt imports %s, perhaps through other packages: files of other programs stand above it", dir)

@@ -1,4 +1,4 @@
-package decode
+package service
 
 import (
 	"context"
@@ -11,14 +11,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/decode"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/gpttest"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
 // serve returns a running service, which ends with the test.
-func serve(t testing.TB, n Network, lanes, queue int) *Service {
+func serve(t testing.TB, n decode.Network, lanes, queue int) *Service {
 	t.Helper()
-	s, err := NewService(n, lanes, queue)
+	s, err := New(n, lanes, queue)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,6 +35,32 @@ func serve(t testing.TB, n Network, lanes, queue int) *Service {
 		}
 	})
 	return s
+}
+
+const vocabulary = 11
+
+// network returns a small network with a context of the given size.
+func network(t testing.TB, context int) decode.Network {
+	t.Helper()
+	c := gpt.Shakespeare()
+	c.VocabSize, c.BlockSize, c.NLayer, c.NHead, c.NEmbd = vocabulary, context, 1, 2, 6
+	m, err := gpt.New(graph.New(graph.Float64, 1), c, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gpttest.Scramble(m.Params(), 1)
+	n, err := m.Network(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func mustContain(t testing.TB, err error, word string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), word) {
+		t.Errorf("got error %v, want %q in it", err, word)
+	}
 }
 
 func request(seed uint64, tokens int, prompt ...int) Request {
@@ -66,7 +95,7 @@ func TestServiceWritesAlone(t *testing.T) {
 		group.Go(func() {
 			r := request(uint64(i), 3+i%6, prompt...)
 			got := drawn(t, s, r)
-			one, err := New(n, 1)
+			one, err := decode.New(n, 1)
 			if err != nil {
 				t.Error(err)
 				return
@@ -121,7 +150,10 @@ func TestServiceStarts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		single := session(t, n, 1)
+		single, err := decode.New(n, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
 		want, err := single.Feed(all)
 		if err != nil {
 			t.Fatal(err)
@@ -172,7 +204,7 @@ func TestServiceEnds(t *testing.T) {
 // stops.
 func TestServiceRefuses(t *testing.T) {
 	n := network(t, 12)
-	s, err := NewService(n, 1, 1)
+	s, err := New(n, 1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,9 +230,9 @@ func TestServiceRefuses(t *testing.T) {
 	mustContain(t, first(request(1, 1, 1), nil), "context: got nil")
 	s2 := (*Service)(nil)
 	for _, err := range s2.Generate(t.Context(), request(1, 1, 1)) {
-		mustContain(t, err, "want one from NewService")
+		mustContain(t, err, "want one from New")
 	}
-	mustContain(t, s2.Run(t.Context()), "NewService")
+	mustContain(t, s2.Run(t.Context()), "from New")
 	// Nothing runs yet: two requests wait, a third is refused, and all end with the service.
 	var group sync.WaitGroup
 	for range 2 {
@@ -223,13 +255,13 @@ func TestServiceRefuses(t *testing.T) {
 	}
 	group.Wait()
 	mustContain(t, s.Run(t.Context()), "want a new service")
-	_, err = NewService(n, 0, 1)
+	_, err = New(n, 0, 1)
 	mustContain(t, err, "batch of 0")
-	_, err = NewService(n, 1, -1)
+	_, err = New(n, 1, -1)
 	mustContain(t, err, "queue: got -1")
-	_, err = NewService(n, 1, mostQueued+1)
+	_, err = New(n, 1, mostQueued+1)
 	mustContain(t, err, "queue: got 65537 places, want 0 to 65536")
-	if _, err := NewService(n, 1, mostQueued); err != nil {
+	if _, err := New(n, 1, mostQueued); err != nil {
 		t.Errorf("the largest queue: %v", err)
 	}
 }
@@ -275,6 +307,16 @@ func TestLikeliest(t *testing.T) {
 func TestServiceChecksMemory(t *testing.T) {
 	n := network(t, 7)
 	n.CheckMemory = func(batch, tokens int) error { return fmt.Errorf("no room for %d texts of %d", batch, tokens) }
-	_, err := NewService(n, 3, 1)
+	_, err := New(n, 3, 1)
 	mustContain(t, err, "service: no room for 3 texts of 7")
+}
+
+// A token outside the vocabulary is an error of lanes.
+func TestLanesRefuse(t *testing.T) {
+	l, err := newLanes(network(t, 5), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = l.feed([]int{1}, []int{vocabulary})
+	mustContain(t, err, "tokens[0] is 11")
 }

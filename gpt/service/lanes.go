@@ -1,9 +1,10 @@
-package decode
+package service
 
 import (
 	"cmp"
 	"slices"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/decode"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
@@ -13,7 +14,7 @@ import (
 // and the keys and values of these. A step reads the weights once for all texts that take it. In a Session, by
 // contrast, all texts advance together. A text ends when the context is full: lanes drops no tokens.
 type lanes struct {
-	net     Network
+	net     decode.Network
 	caches  nn.Caches
 	steps   map[stepSize]*laneSteps
 	texts   [][]int  // the tokens of every lane
@@ -26,14 +27,14 @@ type stepSize struct{ texts, tokens int }
 
 // laneSteps is a program for a step of some lanes.
 type laneSteps struct {
-	*steps
+	*decode.Steps
 	lanes []int // those that take the step, which the caches read
 }
 
 // newLanes returns lanes for up to batch texts. It returns an error if a layer of the network has no Step, or that of
 // n.CheckMemory or n.CheckSteps.
-func newLanes(n Network, batch int) (*lanes, error) {
-	if err := n.check(batch); err != nil {
+func newLanes(n decode.Network, batch int) (*lanes, error) {
+	if err := n.Check(batch); err != nil {
 		return nil, err
 	}
 	if n.CheckMemory != nil {
@@ -45,7 +46,7 @@ func newLanes(n Network, batch int) (*lanes, error) {
 		net: n, caches: nn.Caches{}, steps: map[stepSize]*laneSteps{},
 		texts: make([][]int, batch), salts: make([]string, batch),
 	}
-	all, err := newSteps(n, batch, 1, batch, l.caches)
+	all, err := n.Steps(batch, 1, batch, l.caches)
 	switch {
 	case err != nil:
 		return nil, err
@@ -101,7 +102,7 @@ func (l *lanes) common(lane int, salt string, prompt []int) (n int) {
 
 // pieces are the numbers of tokens of a prompt that are fed at once. newLanes builds their programs. Halves keep the
 // number of passes over the weights small: a prompt of 63 tokens takes 6.
-var pieces = [...]int{few, 16, 8, 4, 2, 1}
+var pieces = [...]int{decode.Few, 16, 8, 4, 2, 1}
 
 // read appends tokens to the text of a lane without predicting the next one.
 func (l *lanes) read(lane int, tokens []int) error {
@@ -112,7 +113,7 @@ func (l *lanes) append(r graph.Reading, lane int, tokens []int) error {
 	for len(tokens) > 0 {
 		n := pieces[slices.IndexFunc(pieces[:], func(n int) bool { return n <= len(tokens) })]
 		s := l.steps[stepSize{1, n}]
-		if err := l.run(r, s, s.hidden, []int{lane}, tokens[:n]); err != nil {
+		if err := l.run(r, s, s.Hidden, []int{lane}, tokens[:n]); err != nil {
 			return err
 		}
 		tokens = tokens[n:]
@@ -128,8 +129,8 @@ func (l *lanes) feed(list, tokens []int) (logits graph.Tensor, err error) {
 		return logits, err
 	}
 	err = l.shared(func(r graph.Reading) error {
-		err := l.run(r, s, s.logits, list, tokens)
-		logits = s.logits.Value()
+		err := l.run(r, s, s.Logits, list, tokens)
+		logits = s.Logits.Value()
 		return err
 	})
 	return logits, err
@@ -165,7 +166,7 @@ func (l *lanes) of(n stepSize) (*laneSteps, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSteps(l.net, n.texts, n.tokens, n.texts, caches)
+	s, err := l.net.Steps(n.texts, n.tokens, n.texts, caches)
 	if err != nil {
 		return nil, err
 	}
@@ -176,19 +177,19 @@ func (l *lanes) of(n stepSize) (*laneSteps, error) {
 // run appends n tokens to the text of each lane of list, which lie one text after the other.
 func (l *lanes) run(r graph.Reading, s *laneSteps, program *graph.Program, list, tokens []int) error {
 	copy(s.lanes, list)
-	copy(s.tokens.Ints(), tokens)
+	copy(s.Tokens.Ints(), tokens)
 	for i, lane := range list {
 		at := len(l.texts[lane])
-		s.at.Ints()[i] = at
-		for j := range s.n {
-			s.positions.Ints()[i*s.n+j] = at + j
+		s.At.Ints()[i] = at
+		for j := range s.N {
+			s.Positions.Ints()[i*s.N+j] = at + j
 		}
 	}
 	if err := r.Run(program); err != nil {
 		return err
 	}
 	for i, lane := range list {
-		l.texts[lane] = append(l.texts[lane], tokens[i*s.n:(i+1)*s.n]...)
+		l.texts[lane] = append(l.texts[lane], tokens[i*s.N:(i+1)*s.N]...)
 	}
 	return nil
 }

@@ -1,10 +1,13 @@
-package decode
+// Package service continues the texts of many clients with one model at once. Start with New, whose Service draws the
+// tokens of all of them in a common batch.
+package service
 
 import (
 	"context"
 	"iter"
 	"sync"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/decode"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pkg/errors"
 )
@@ -62,9 +65,10 @@ type Choice struct {
 // mostQueued is the largest number of places in a queue.
 const mostQueued = 1 << 16
 
-// NewService returns a service with the given number of lanes, and of places in its queue. It returns an error
-// if a layer of the network has no Step.
-func NewService(n Network, lanes, queue int) (*Service, error) {
+// New returns a service that continues the texts of many clients with a network, such as [gpt.Model.Network]: texts
+// join and leave a batch of the given number of lanes, and wait in a queue. The memory limit bounds the lanes, each
+// with a full context. New returns an error if a layer of the network has no Step.
+func New(n decode.Network, lanes, queue int) (*Service, error) {
 	if queue < 0 || queue > mostQueued {
 		return nil, errors.Errorf("service: queue: got %d places, want 0 to %d", queue, mostQueued)
 	}
@@ -106,7 +110,7 @@ func (s *Service) Generate(ctx context.Context, r Request) iter.Seq2[Drawn, erro
 func (s *Service) check(ctx context.Context, r Request) error {
 	switch {
 	case s == nil || s.lanes == nil:
-		return errors.New("service: got nil, want one from NewService")
+		return errors.New("service: got nil, want one from New")
 	case ctx == nil:
 		return errors.New("context: got nil, want one such as context.Background()")
 	case len(r.Prompt) == 0 || len(r.Prompt) > s.lanes.net.Context:
@@ -117,10 +121,10 @@ func (s *Service) check(ctx context.Context, r Request) error {
 		return errors.Errorf("top: got %d tokens to report, want 0 to the vocabulary of %d",
 			r.Top, s.lanes.net.Vocabulary)
 	}
-	if err := checkTokens(r.Prompt, s.lanes.net.Vocabulary); err != nil {
+	if err := s.lanes.net.CheckTokens(r.Prompt); err != nil {
 		return errors.Wrap(err, "prompt")
 	}
-	if err := checkTokens(r.Stop, s.lanes.net.Vocabulary); err != nil {
+	if err := s.lanes.net.CheckTokens(r.Stop); err != nil {
 		return errors.Wrap(err, "stop")
 	}
 	return r.Sampler.Validate()
@@ -143,7 +147,7 @@ func (s *Service) Run(ctx context.Context) error {
 	case ctx == nil:
 		return errors.New("service: run: context: got nil, want one such as context.Background()")
 	case s == nil || s.lanes == nil || !s.started.TryLock():
-		return errors.New("service: run: want a new service from NewService")
+		return errors.New("service: run: want a new service from New")
 	}
 	defer close(s.ended)
 	for ctx.Err() == nil {

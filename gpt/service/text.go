@@ -1,4 +1,4 @@
-package decode
+package service
 
 import (
 	"cmp"
@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/decode"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
@@ -15,17 +17,20 @@ import (
 type text struct {
 	Request
 	ctx    context.Context
-	unread []int      // tokens to feed before the next one is drawn; at least one
-	seen   seen       // the tokens of the text, for a repetition penalty
-	left   int        // number of tokens still to draw
-	drawn  chan Drawn // has room for all tokens, so that a slow client holds up no other
-	err    error      // set before drawn is closed
+	unread []int       // tokens to feed before the next one is drawn; at least one
+	seen   search.Seen // the tokens of the text, for a repetition penalty
+	left   int         // number of tokens still to draw
+	drawn  chan Drawn  // has room for all tokens, so that a slow client holds up no other
+	err    error       // set before drawn is closed
 }
 
-func newText(ctx context.Context, r Request, n Network) *text {
+func newText(ctx context.Context, r Request, n decode.Network) *text {
 	r.Tokens = min(r.Tokens, n.Context-len(r.Prompt)+1)
-	t := &text{Request: r, ctx: ctx, left: r.Tokens, drawn: make(chan Drawn, r.Tokens), seen: newSeen(n.Vocabulary)}
-	t.seen.add(r.Prompt...)
+	t := &text{
+		Request: r, ctx: ctx, left: r.Tokens, drawn: make(chan Drawn, r.Tokens),
+		seen: search.NewSeen(n.Vocabulary),
+	}
+	t.seen.Add(r.Prompt...)
 	return t
 }
 
@@ -55,7 +60,7 @@ func (t *text) follow(ctx context.Context, ended <-chan struct{}, yield func(Dra
 
 // take draws the next token from the logits z, and reports whether the text goes on.
 func (t *text) take(z graph.Tensor) (more bool, err error) {
-	id, err := t.Sampler.Draw(z, t.seen.ids...)
+	id, err := t.Sampler.Draw(z, t.seen.IDs()...)
 	if err != nil || slices.Contains(t.Stop, id) {
 		return false, err
 	}
@@ -64,7 +69,7 @@ func (t *text) take(z graph.Tensor) (more bool, err error) {
 		d.Top = likeliest(z, t.Top)
 	}
 	t.drawn <- d
-	t.seen.add(id)
+	t.seen.Add(id)
 	t.left--
 	t.unread = append(t.unread[:0:0], id)
 	return t.left > 0, nil
@@ -105,7 +110,7 @@ func (s *Service) read() {
 			return
 		}
 		t := s.active[lane]
-		piece := t.unread[:min(few, len(t.unread)-1)]
+		piece := t.unread[:min(decode.Few, len(t.unread)-1)]
 		if err := s.lanes.read(lane, piece); err != nil {
 			s.end(lane, err)
 			continue
