@@ -10,22 +10,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/verify/equation"
 	"github.com/pkg/errors"
 )
 
-// Formula is an exported function or method of verify/hand that computes something of a layer: not an operation of
-// matrices, and not what all formulas share.
-type Formula struct {
-	Name  string // such as Attention.Backward
-	Place Place
-
-	// Calls lists the functions and methods of verify/hand in the source of the formula, and in functions that are not
-	// formulas and that it calls. Layer.Forward stands for that of any layer, because Layer is an interface.
-	Calls []string
-}
-
 // formulas returns the formulas by hand, by name.
-func formulas(module fs.FS) (list []Formula, err error) {
+func formulas(module fs.FS) (list []equation.Formula, err error) {
 	files := token.NewFileSet()
 	parsed, err := parse(files, module, "verify/hand/*.go")
 	if err != nil {
@@ -47,13 +37,13 @@ func formulas(module fs.FS) (list []Formula, err error) {
 			name := nameOf(known.Defs[f.Name].(*types.Func))
 			calls[name] = called(f, known)
 			if at := place(files, f.Pos()); isFormula(name, at.File) {
-				list = append(list, Formula{Name: name, Place: at})
+				list = append(list, equation.Formula{Name: name, Place: at})
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b Formula) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(list, func(a, b equation.Formula) int { return strings.Compare(a.Name, b.Name) })
 	isOne := func(name string) bool {
-		return slices.ContainsFunc(list, func(f Formula) bool { return f.Name == name })
+		return slices.ContainsFunc(list, func(f equation.Formula) bool { return f.Name == name })
 	}
 	for i := range list {
 		list[i].Calls = through(calls, list[i].Name, isOne)
@@ -146,7 +136,7 @@ func parse(files *token.FileSet, module fs.FS, pattern string) (list []*ast.File
 }
 
 // place returns a position in a source that parse read.
-func place(files *token.FileSet, at token.Pos) Place {
+func place(files *token.FileSet, at token.Pos) equation.Place {
 	p := files.Position(at)
-	return Place{p.Filename, p.Line}
+	return equation.Place{File: p.Filename, Line: p.Line}
 }

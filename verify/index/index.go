@@ -1,5 +1,5 @@
-// Package index lists the numbered equations of the five papers, with the tests and the formulas by hand that check
-// them. It reads them from the module's sources and writes INDEX.md. Start with Read.
+// Package index reads the numbered equations of the five papers from the module's sources, with the tests and the
+// formulas by hand that check them. Start with Read.
 package index
 
 import (
@@ -8,69 +8,16 @@ import (
 	"go/token"
 	"io/fs"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/internal/file"
+	"github.com/pedestrian-ml/pedestrian/verify/equation"
 	"github.com/pkg/errors"
 )
 
-// Index holds the equations of all papers and what their tests rest on.
-type Index struct {
-	Papers   []Paper
-	Formulas []Formula
-	Marks    []string // the kinds of evidence in TRUST.md: mark 1 is the first
-}
-
-// Paper is a paper with its equations in their order.
-type Paper struct {
-	Title     string
-	Equations []Equation
-}
-
-// Equation is a row of the index. The test of an equation that only names something is "".
-type Equation struct {
-	Number   int
-	States   string   // the first sentence of the comment of its test, or the reason for having none
-	Formulas []string // the formulas by hand without which its test fails
-	Test     string
-	Distance string // the largest between two sides that the test measures, with its reason if it is 0
-	Place    Place  // of the test
-}
-
-// Place is a line of a source, whose path is relative to the root of the module.
-type Place struct {
-	File string
-	Line int
-}
-
-// ByHand returns the column "by hand": the formulas, or the kind of comparison of a test that checks none.
-func (e Equation) ByHand() string {
-	switch {
-	case e.Test == "":
-		return "–"
-	case len(e.Formulas) > 0:
-		return strings.Join(e.Formulas, ", ")
-	case slices.Contains(definitions(), e.Test):
-		return "definition"
-	}
-	return "identity"
-}
-
-// Mark returns the mark of TRUST.md.
-func (e Equation) Mark() int {
-	switch {
-	case e.Test == "" || e.ByHand() == "definition":
-		return 6
-	case e.Distance == "":
-		return 4
-	}
-	return 2
-}
-
 // Read returns the index of the module in a directory: the statements are those of the tests, the distances and the
 // formulas without which a test fails are those that INDEX.md holds.
-func Read(root string) (x Index, err error) {
+func Read(root string) (x equation.Index, err error) {
 	module := file.Directory(root)
 	text, err := fs.ReadFile(module, "verify/INDEX.md")
 	if err != nil {
@@ -93,27 +40,13 @@ func Read(root string) (x Index, err error) {
 		}
 		x.Papers = append(x.Papers, p)
 	}
-	return x, x.check()
+	return x, x.Check()
 }
 
 var row = regexp.MustCompile(`(?m)\| ([^|]+) \| (Test\w+) \| ([^|]*) \| \d \|$`)
 
-// check returns an error if an equation names a formula that does not exist.
-func (x Index) check() error {
-	for _, p := range x.Papers {
-		for _, e := range p.Equations {
-			for _, name := range e.Formulas {
-				if !slices.ContainsFunc(x.Formulas, func(f Formula) bool { return f.Name == name }) {
-					return errors.Errorf("index: %s names %s, which verify/hand does not have", e.Test, name)
-				}
-			}
-		}
-	}
-	return nil
-}
-
 // read returns the equations of a paper, with the measured cells of its rows in INDEX.md.
-func (s source) read(module fs.FS, written map[string][]string) (p Paper, err error) {
+func (s source) read(module fs.FS, written map[string][]string) (p equation.Paper, err error) {
 	files := token.NewFileSet()
 	tests := map[string]*ast.FuncDecl{}
 	parsed, err := parse(files, module, "verify/internal/papers/"+s.files)
@@ -129,7 +62,7 @@ func (s source) read(module fs.FS, written map[string][]string) (p Paper, err er
 	}
 	p.Title = s.title
 	for i := 1; i <= s.equations; i++ {
-		e := Equation{Number: i, States: s.unchecked[i]}
+		e := equation.Equation{Number: i, States: s.unchecked[i]}
 		name := fmt.Sprintf("%s%02d", s.test, i)
 		f, tested := tests[name]
 		if tested == (e.States != "") {

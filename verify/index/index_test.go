@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/verify/equation"
 )
 
 // A formula calls what its source calls, and what functions that are no formulas call for it.
@@ -19,7 +21,7 @@ func TestCalls(t *testing.T) {
 		{"Residual.Forward", "Layer.Forward"},
 		{"Heads.Forward", "Head.Forward"}, {"Model.Logits", "Stack.Forward"}, {"Mixtures.Forward", "Attention.Forward"},
 	} {
-		i := slices.IndexFunc(x.Formulas, func(f Formula) bool { return f.Name == test.from })
+		i := slices.IndexFunc(x.Formulas, func(f equation.Formula) bool { return f.Name == test.from })
 		if i < 0 || !slices.Contains(x.Formulas[i].Calls, test.to) {
 			t.Errorf("got no call of %s in %s", test.to, test.from)
 		}
@@ -67,8 +69,9 @@ func TestRefuses(t *testing.T) {
 
 // An equation that names an unknown formula is refused.
 func TestUnknownFormula(t *testing.T) {
-	x := Index{Papers: []Paper{{Equations: []Equation{{Test: "TestBoueEq01", Formulas: []string{"Absent.Forward"}}}}}}
-	if err := x.check(); err == nil || !strings.Contains(err.Error(), "TestBoueEq01 names Absent.Forward") {
+	e := equation.Equation{Test: "TestBoueEq01", Formulas: []string{"Absent.Forward"}}
+	x := equation.Index{Papers: []equation.Paper{{Equations: []equation.Equation{e}}}}
+	if err := x.Check(); err == nil || !strings.Contains(err.Error(), "TestBoueEq01 names Absent.Forward") {
 		t.Errorf("got %v, want both names", err)
 	}
 }

@@ -27,8 +27,3 @@ func sources() []source {
 			test: "TestNoteEq", files: "note_*_test.go", equations: 36},
 	}
 }
-
-// definitions returns the tests that compare a definition with itself, written twice.
-func definitions() []string {
-	return []string{"TestXuEq45", "TestXuEq65", "TestXuEq72", "TestXuEq73"}
-}

@@ -7,21 +7,21 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pedestrian-ml/pedestrian/verify/index"
+	"github.com/pedestrian-ml/pedestrian/verify/equation"
 )
 
 // Equations is a page about the equations of the papers, and about the formulas by hand that their tests check.
 type Equations struct {
 	Title string
-	Index index.Index `json:"-"`
-	Root  string      `json:"-"` // of the module, relative to the page
+	Index equation.Index `json:"-"`
+	Root  string         `json:"-"` // of the module, relative to the page
 
 	Calls map[string][]string // the formulas that each formula in the page calls
 }
 
 // NewEquations returns the page of an index with links below root. It has the formulas that equations name and those
 // that these call.
-func NewEquations(x index.Index, root string) Equations {
+func NewEquations(x equation.Index, root string) Equations {
 	p := Equations{Title: "The equations of five papers", Index: x, Root: root, Calls: map[string][]string{}}
 	calls := map[string][]string{}
 	for _, f := range x.Formulas {
@@ -95,7 +95,7 @@ func (p Equations) Rows(formula string) (n int) {
 }
 
 // Place returns the line of a formula; a method of an interface has none.
-func (p Equations) Place(formula string) (at index.Place) {
+func (p Equations) Place(formula string) (at equation.Place) {
 	for _, f := range p.Index.Formulas {
 		if f.Name == formula {
 			return f.Place
@@ -105,7 +105,7 @@ func (p Equations) Place(formula string) (at index.Place) {
 }
 
 // Short returns the title of a paper up to its author.
-func (p Equations) Short(paper index.Paper) string {
+func (p Equations) Short(paper equation.Paper) string {
 	author, _, _ := strings.Cut(paper.Title, ",")
 	return author
 }
@@ -133,9 +133,9 @@ func (p Equations) Marks() (list []mark) {
 }
 
 // Names returns the names of an equation's formulas, separated by spaces.
-func (p Equations) Names(e index.Equation) string { return strings.Join(e.Formulas, " ") }
+func (p Equations) Names(e equation.Equation) string { return strings.Join(e.Formulas, " ") }
 
 // Link returns the address of a line, relative to the page.
-func (p Equations) Link(at index.Place) string {
+func (p Equations) Link(at equation.Place) string {
 	return fmt.Sprintf("%s/%s#L%d", p.Root, at.File, at.Line)
 }

@@ -6,24 +6,24 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
-	"github.com/pedestrian-ml/pedestrian/verify/index"
+	"github.com/pedestrian-ml/pedestrian/verify/equation"
 )
 
 // equations returns the page of two papers, in which Block.Forward calls Norm.Forward and Layer.Forward, and the latter
 // is of an interface. No equation names Norm.Forward, and Unused is not in the page.
 func equations() page.Equations {
-	at := index.Place{File: "verify/hand/block.go", Line: 7}
-	return page.NewEquations(index.Index{
+	at := equation.Place{File: "verify/hand/block.go", Line: 7}
+	return page.NewEquations(equation.Index{
 		Marks: []string{"exact", "agreement", "bound", "cases", "once", "trusted"},
-		Papers: []index.Paper{
-			{Title: "A. One, A paper", Equations: []index.Equation{
+		Papers: []equation.Paper{
+			{Title: "A. One, A paper", Equations: []equation.Equation{
 				{
 					Number: 1, States: "The <b>block</b>", Formulas: []string{"Block.Forward"}, Test: "TestOneEq01",
 					Distance: "1e-16", Place: at,
 				},
 				{Number: 2, States: "names it"},
 			}},
-			{Title: "B. Two, Another", Equations: []index.Equation{
+			{Title: "B. Two, Another", Equations: []equation.Equation{
 				{Number: 1, States: "The sum is a sum", Test: "TestTwoEq01", Distance: "0, exact", Place: at},
 				{
 					Number: 2, States: "The block again", Formulas: []string{"Block.Forward", "Sum.Forward"},
@@ -31,7 +31,7 @@ func equations() page.Equations {
 				},
 			}},
 		},
-		Formulas: []index.Formula{
+		Formulas: []equation.Formula{
 			{Name: "Block.Forward", Place: at, Calls: []string{"Layer.Forward", "Norm.Forward"}},
 			{Name: "Norm.Forward", Place: at, Calls: []string{"Sum.Forward"}}, {Name: "Sum.Forward", Place: at},
 			{Name: "Unused", Place: at},

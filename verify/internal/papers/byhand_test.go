@@ -25,7 +25,7 @@ func TestByHand(t *testing.T) {
 		t.Skip("takes 40 s, and runs with NIGHTLY")
 	}
 	program := faulty(t)
-	list, err := exec.Command(program, "-test.list", equation.String()).Output()
+	list, err := exec.Command(program, "-test.list", testName.String()).Output()
 	if err != nil {
 		t.Fatal(err)
 	}

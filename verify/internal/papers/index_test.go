@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/verify"
+	"github.com/pedestrian-ml/pedestrian/verify/equation"
 	"github.com/pedestrian-ml/pedestrian/verify/index"
 	"golang.org/x/sys/cpu"
 )
@@ -44,7 +45,7 @@ func record(t *testing.T, distance float64) {
 const module = "../../.."
 
 // read returns the index that the sources and INDEX.md hold.
-func read(t *testing.T) index.Index {
+func read(t *testing.T) equation.Index {
 	t.Helper()
 	x, err := index.Read(module)
 	if err != nil {
@@ -111,7 +112,7 @@ func TestIndex(t *testing.T) {
 }
 
 // checkReadme requires the counts of equations with a test, with a distance and with a formula by hand in the README.
-func checkReadme(t *testing.T, x index.Index) {
+func checkReadme(t *testing.T, x equation.Index) {
 	t.Helper()
 	readme, err := os.ReadFile(filepath.Join(module, "README.md"))
 	if err != nil {
@@ -153,13 +154,13 @@ func checkDistances(t *testing.T, written map[string]float64) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(measured.by)) {
 		got, want := measured.by[name], written[name]
-		if _, indexed := written[name]; equation.MatchString(name) && (!indexed || stale(got, want, sameBits())) {
+		if _, indexed := written[name]; testName.MatchString(name) && (!indexed || stale(got, want, sameBits())) {
 			t.Errorf("INDEX.md: %s: got distance %s, measured %s", name, digits(want), digits(got))
 		}
 	}
 }
 
-var equation = regexp.MustCompile(`^Test(Boue|Xu|Conti|Diab|Note)Eq\d+$`)
+var testName = regexp.MustCompile(`^Test(Boue|Xu|Conti|Diab|Note)Eq\d+$`)
 
 // stale reports whether a measured distance differs from the written one: in its digit or, on processors with other
 // bits, by more than a factor of 30.
@@ -217,7 +218,7 @@ func TestStale(t *testing.T) {
 var lastCell = regexp.MustCompile(`(?m)\| (Test\w+) \| ([^|]*) \| \d \|$`)
 
 // distances returns the distances in an index.
-func distances(t *testing.T, x index.Index) map[string]float64 {
+func distances(t *testing.T, x equation.Index) map[string]float64 {
 	t.Helper()
 	out := map[string]float64{}
 	for _, p := range x.Papers {
