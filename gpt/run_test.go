@@ -409,12 +409,6 @@ func TestFilesRefuseALargerTokenizer(t *testing.T) {
 	}
 }
 
-func weights(m *Model) []byte {
-	var b bytes.Buffer
-	m.WriteWeights(&b)
-	return b.Bytes()
-}
-
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
