@@ -64,7 +64,7 @@ func (f *gpt2File) more() field.List {
 		"block_size", "vocab_size", "n_embd", "n_layer", "n_head", "n_inner", "dropout", "eps")
 }
 
-// write sets the keys to those of c, which must be resolved.
+// write sets the keys from c, which must be resolved.
 func (f *gpt2File) write(c Config) {
 	f.VocabSize, f.BlockSize, f.context = c.VocabSize, c.BlockSize, c.BlockSize
 	f.NEmbd, f.NLayer, f.NHead, f.NInner, f.Eps = c.NEmbd, c.NLayer, c.NHead, c.NInner, c.Eps
@@ -75,7 +75,7 @@ func (f *gpt2File) write(c Config) {
 	}
 }
 
-// read sets the network to that of a file. An unknown key is an error that names it.
+// read sets the network from a file. It returns an error that names the first unknown key.
 func (f *gpt2File) read(data []byte) error {
 	keys, more, given := f.keys(), f.more(), map[string]bool{}
 	err := field.EachKey(data, func(key string, value json.RawMessage) error {

@@ -24,9 +24,8 @@ type Layout interface {
 // headWeight is the name of the head's matrix.
 const headWeight = "lm_head.weight"
 
-// gpt2Layout is the layout of our files, which are those of GPT-2: tensors have the names of the parameters, and a
-// matrix is (in, out) except the head's. Files of other programs have a prefix, and hold the causal mask of every
-// block.
+// gpt2Layout is the layout of this library's files, and of GPT-2's: tensors have the names of the parameters, and every
+// matrix except the head is (in, out). Files of other programs also have a prefix, and the causal mask of every block.
 type gpt2Layout struct{}
 
 // Tensors implements Layout.

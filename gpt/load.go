@@ -10,9 +10,10 @@ import (
 )
 
 // Open returns the model of the newest intact checkpoint in dir, as LoadModel does, and its tokenizer. dir may also be
-// the directory of one checkpoint. own holds the user-defined variants of the program that saved it, including its
-// tokenizers, if any, and that of gpt/text/bpe. Package gpt/published opens models of other programs as well. To read
-// only the model or only the tokenizer, or to use a graph with other settings, call LoadModel and LoadTokenizer.
+// the directory of one checkpoint. own holds the user-defined variants of the program that saved it, if any. Its
+// Tokenizers include bpe.Kind of gpt/text/bpe if the run has a tokenizer of byte pairs. Package gpt/published opens
+// such runs without it, and models of other programs. To read only the model or only the tokenizer, or to use a graph
+// with other settings, call LoadModel and LoadTokenizer.
 func Open(dir string, own ...parts.Registry) (*Model, text.Tokenizer, error) {
 	cp, err := checkpoint.Load(dir, Fits(own...))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// The files of a checkpoint other than those of train and the tokenizer's.
+// The files of a checkpoint, beside the tokenizer and the files of package train.
 const (
 	configFile = "config.json" // Hugging Face's names
 	baseFile   = "base.json"   // the model with which a run of FineTune began
@@ -268,10 +268,10 @@ func Resume(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Che
 	return t, errors.Wrapf(err, "checkpoint %s", cp.Path)
 }
 
-// FineTune is NewTrainer on top of the weights of a model without adapters. Training, adapters and dropout are those of
-// c; the rest of the network is the model's. c either leaves the network out, with n_embd 0, or agrees with it, except
-// that its block_size may be smaller: then later positions are left out. tok is the model's tokenizer, with which the
-// corpus must be encoded. If the run would exceed the memory limit, FineTune sets Recompute.
+// FineTune is NewTrainer on top of the weights of a model without adapters. c sets the training, the adapters and the
+// dropout, and the model sets the rest of the network. c either leaves the network out, with n_embd 0, or agrees with
+// the model, except that its block_size may be smaller: then later positions are left out. tok is the model's
+// tokenizer, with which the corpus must be encoded. If the run would exceed the memory limit, FineTune sets Recompute.
 func FineTune(c Config, corpus text.Corpus, tok text.Tokenizer, from Source) (t *Trainer, err error) {
 	if err := checkText(corpus, tok); err != nil {
 		return nil, err
@@ -305,7 +305,7 @@ func FineTune(c Config, corpus text.Corpus, tok text.Tokenizer, from Source) (t 
 	if err := checkTokenizer(cp, tok); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	c.LoraFused = c.LoraFused && !from.Separate
+	c.LoraFused = c.LoraFused && (from.Separate == nil || !from.Separate(from.Config))
 	c.Recompute = c.Recompute || c.Memory() > float64(c.Limit())
 	t, err = trainerAt(c, corpus, tok, 0, func(name string) bool { return !adapterName(name) })
 	if err != nil {

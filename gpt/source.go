@@ -18,9 +18,9 @@ type Source struct {
 	Checkpoint *checkpoint.Checkpoint
 	Layout     Layout // nil means ours
 
-	// Separate says that other programs have a matrix each for queries, keys and values, so that LoraFused joins no
-	// adapters.
-	Separate bool
+	// Separate, which is optional, reports whether other programs have a matrix each for the queries, keys and values
+	// of a network. Then LoraFused joins no adapters.
+	Separate func(Config) bool
 	// Store, which is optional, declares how a graph stores some of the parameters, which are on another graph: see
 	// [graph.Graph.StorePacked].
 	Store func(g *graph.Graph, params []graph.Expr) error
@@ -38,7 +38,7 @@ func SourceOf(cp *checkpoint.Checkpoint, own ...parts.Registry) (Source, error) 
 	s := Source{Checkpoint: cp}
 	if _, missing := cp.File(train.StateFile); missing == nil {
 		state, err := readState(cp, registry)
-		state.Config.MemoryLimit = 0 // that of the saved run, perhaps on another machine
+		state.Config.MemoryLimit = 0 // the saved run was perhaps on another machine
 		s.Config = state.Config
 		return s, err
 	}
@@ -193,7 +193,7 @@ func (m *Model) fill(s Source, params []graph.Expr) error {
 	return errors.Wrap(err, "weights")
 }
 
-// unpackedIn returns the tensors of a file without those of packed parameters.
+// unpackedIn returns the tensors of a file except the tensors of packed parameters.
 func (m *Model) unpackedIn(s Source, f *safetensors.File) *safetensors.File {
 	stored := slices.DeleteFunc(slices.Clone(m.Params()), func(p graph.Expr) bool { return !packed(p) })
 	for _, t := range s.layout().Tensors(stored) {

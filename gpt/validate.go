@@ -138,7 +138,7 @@ func (c Config) Count() (total, trainable int64) {
 	return toInt64(o.base + o.adapters), toInt64(o.trained(p.Config))
 }
 
-// Trained lists the names of the parameters that may be trained: all, or with LoRA those of the adapters.
+// Trained lists the names of the parameters that may be trained: all, or with LoRA the adapters.
 func (c Config) Trained() []string {
 	_, o := c.counted()
 	return o.names

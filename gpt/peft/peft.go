@@ -124,9 +124,9 @@ func room(m *gpt.Model, batch int, list ...*Adapter) (c gpt.Config, groups []pef
 }
 
 // Save writes a model's adapters as a PEFT folder. If dir exists, it must be an empty directory. base is the name that
-// the folder gives to the base model, such as openai-community/gpt2. If several of the model's adapters belong to one
-// matrix of the family, like those of q, k and v for GPT-2's c_attn without LoraFused, the folder has their ranks one
-// after another, which is exactly the same function.
+// the folder gives to the base model, such as openai-community/gpt2. In GPT-2 the matrix c_attn holds q, k and v. If
+// each of them has its own adapter, as without LoraFused, Save puts the ranks one after another, which computes exactly
+// the same function.
 func Save(dir string, m *gpt.Model, base string) error {
 	if err := m.Check(); err != nil {
 		return err

@@ -165,7 +165,9 @@ func TestFullAttentionHasNoWindow(t *testing.T) {
 	for _, text := range []string{
 		`"layer_types": ["full_attention", "full_attention"]`, `"sliding_window_pattern": 1`,
 	} {
-		n, _, err := readNetwork(`{"model_type": "gemma3_text", "num_hidden_layers": 2, "sliding_window": 7, ` + text + `}`)
+		n, _, err := readNetwork(
+			`{"model_type": "gemma3_text", "num_hidden_layers": 2, "sliding_window": 7, ` + text + `}`,
+		)
 		if err != nil || n.Attention != "gqa" || n.Options.Get("window") != 0 {
 			t.Errorf(
 				"%s: got attention %s and a window of %d, error %v, want gqa", text, n.Attention,

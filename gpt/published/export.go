@@ -21,9 +21,10 @@ import (
 // programs and Open can read. If dir exists, it must be an empty directory. dtype is the type of the numbers in the
 // file, safetensors.F32 or safetensors.BF16. tok may be nil; other programs can read it only if it is a tokenizer of
 // byte pairs or of characters. If no family can express the model, the error names the nearest one, and the fields in
-// which they differ. A model with adapters is an error, too: use Merge and export the model that Plain returns. The
-// template is that of LoadTemplate, or empty: its tokens at the beginning and end of texts, and its template of
-// conversations, are written as well. When ctx ends, Export leaves nothing behind, and the error is the cause of ctx.
+// which they differ. A model with adapters is an error, too: use Merge and export the model that Plain returns. t holds
+// the tokens at the beginning and end of texts and the template of conversations, which are written as well;
+// LoadTemplate returns it for a published model, and it may be empty. When ctx ends, Export leaves nothing behind, and
+// the error is the cause of ctx.
 //
 // If dir ends in .gguf, Export writes a GGUF file of that name, which must not exist. Then dtype is the type of its
 // matrices, F32, F16, BF16, Q8_0 or Q4_0. Vectors, learned positions and routers are F32, and matrices whose rows do
@@ -100,7 +101,7 @@ func Export(
 	return errors.Wrap(checkpoint.WriteFolder(dir, list), "export")
 }
 
-// endsOf returns the keys of the tokens at the beginning and end of texts: those of a template, or the usual ones.
+// endsOf returns the keys of the tokens at the beginning and end of texts: a template's tokens, or the usual ones.
 func endsOf(tok text.Tokenizer, t chat.Template) map[string]any {
 	ends := tokenEnds(tok)
 	for key, name := range map[string]string{"bos_token_id": t.Begin, "eos_token_id": t.End} {

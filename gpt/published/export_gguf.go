@@ -79,7 +79,7 @@ func sameIn(m *gpt.Model, file gguf.Model, f family) error {
 	if f.biases { // those that the network lacks are 0
 		read.Bias = m.Config.Bias
 	}
-	if read.Head != "tied" && m.Config.Head != "tied" { // that of the network has no bias in any family
+	if read.Head != "tied" && m.Config.Head != "tied" { // no family has a bias of the head
 		read.Head = m.Config.Head
 	}
 	read = read.Resolved()

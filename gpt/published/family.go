@@ -137,7 +137,7 @@ func (f family) Read(data []byte, network field.List, list []parts.Activation) e
 	return f.transfer(file, network, list)
 }
 
-// transfer sets the fields of a network to those of a file.
+// transfer sets the fields of a network from a file.
 func (f family) transfer(file, network field.List, list []parts.Activation) error {
 	from := map[string]field.Field{} // the key that has set a field
 	for i, r := range f.rows {

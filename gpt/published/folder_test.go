@@ -100,22 +100,6 @@ func sharded(t testing.TB, files map[string][]byte) map[string][]byte {
 	return out
 }
 
-// thought returns the logits of a model for the first tokens of its vocabulary.
-func thought(t testing.TB, m *gpt.Model) []float64 {
-	t.Helper()
-	for i := range m.Tokens.Ints() {
-		m.Tokens.Ints()[i] = i * 7 % m.Config.VocabSize
-	}
-	p, err := graph.Compile(m.Logits)
-	if err == nil {
-		err = p.Run()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p.Value().Floats()
-}
-
 // A published folder opens with any names of its tensors and other files next to them, in one file or several, and if
 // its files are links.
 func TestOpenFolder(t *testing.T) {
@@ -162,7 +146,7 @@ func TestOpenFolder(t *testing.T) {
 			continue
 		}
 		sameWeights(t, got, m)
-		if !slices.Equal(thought(t, got), thought(t, m)) {
+		if !slices.Equal(gpttest.Logits(t, got), gpttest.Logits(t, m)) {
 			t.Errorf("%s: the logits are others", name)
 		}
 		ids, err := gotTok.Encode(gpttest.Verses)
@@ -176,7 +160,7 @@ func TestOpenFolder(t *testing.T) {
 // A model opened for shorter sequences computes the same for them.
 func TestOpenCropped(t *testing.T) {
 	m, _, files := publishedGPT2(t)
-	whole := thought(t, m)
+	whole := gpttest.Logits(t, m)
 	trainer := gpttest.Trainer(t, gpttest.Tiny())
 	ours := t.TempDir()
 	if err := trainer.Save(ours); err != nil {
@@ -186,7 +170,7 @@ func TestOpenCropped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := thought(t, short)
+	got := gpttest.Logits(t, short)
 	if d := gpttest.Relative(got, whole[:5*271], 0); !(d <= 1e-6) || short.Config.BlockSize != 5 {
 		t.Errorf("block_size %d, the logits are %v off", short.Config.BlockSize, d)
 	}
@@ -434,7 +418,7 @@ func TestFolderCut(t *testing.T) {
 func TestClaimedSizes(t *testing.T) {
 	const tera = 1 << 40
 	_, _, files := publishedGPT2(t)
-	long := func(name string) func(dir string) error {
+	long := func(name string) func(string) error {
 		return func(string) error {
 			dir := folder(t, files)
 			if err := os.Truncate(filepath.Join(dir, name), tera); err != nil {
@@ -449,15 +433,7 @@ func TestClaimedSizes(t *testing.T) {
 		"tokenizer.json: got 1099511627776 bytes, want at most": long("tokenizer.json"),
 		"the tensors have": long(train.WeightsFile),
 	} {
-		dir := t.TempDir()
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		err := open(dir)
-		runtime.ReadMemStats(&after)
-		gpttest.MustContain(t, err, want)
-		if got := after.TotalAlloc - before.TotalAlloc; got > 32<<20 { // pools may have dropped what they held
-			t.Errorf("%s: %d bytes allocated", want, got)
-		}
+		gpttest.Frugal(t, open, want)
 	}
 }
 

@@ -34,7 +34,7 @@ func TestPyTorchReadsKeys(t *testing.T) {
 		t.Fatalf("%v\n%s", err, said)
 	}
 	for i, a := range all {
-		theirs := tensors(t, filepath.Join(a.dir, "torch.safetensors"))
+		theirs := readTensors(t, filepath.Join(a.dir, "torch.safetensors"))
 		for j, config := range a.configs {
 			ours := a.logits[config.Network]
 			if d := difference(ours, theirs[fmt.Sprint(j)]); !(d <= 2e-5) {
@@ -153,25 +153,6 @@ func difference(a, b []float64) float64 {
 		worst, top = math.Max(worst, math.Abs(a[i]-b[i])), math.Max(top, math.Abs(b[i]))
 	}
 	return worst / top
-}
-
-func tensors(t *testing.T, path string) map[string][]float64 {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	list, _, err := safetensors.Read(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string][]float64{}
-	for _, x := range list {
-		for _, v := range x.F32 {
-			all[x.Name] = append(all[x.Name], float64(v))
-		}
-	}
-	return all
 }
 
 func put(t *testing.T, dir, name, content string) {

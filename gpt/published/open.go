@@ -25,8 +25,9 @@ import (
 // checkpoint, including its tokenizers, if any.
 //
 // The matrices of F32, BF16, Q8_0 and Q4_0 of a GGUF file stay in the mapped file, which must not change while the
-// model is in use; those of F16 become F32, and those of other types BF16. The model is then like one of
-// [gpt.Model.Packed]: for decoding and measuring. [gpt.Source.Model] of SourceOf reads such a file into numbers.
+// model is in use. Open converts matrices of F16 to F32, and matrices of other types to BF16. The model can decode and
+// be measured, but not trained, as after [gpt.Model.Packed]. To read such a file into numbers, call [gpt.Source.Model]
+// on the result of SourceOf.
 func Open(dir string, own ...parts.Registry) (*gpt.Model, text.Tokenizer, error) {
 	return open(dir, func(s gpt.Source) (gpt.Source, error) { return s, nil }, own)
 }
@@ -40,24 +41,19 @@ func OpenCropped(dir string, blockSize int, own ...parts.Registry) (*gpt.Model, 
 func open(
 	dir string, crop func(gpt.Source) (gpt.Source, error), own []parts.Registry,
 ) (*gpt.Model, text.Tokenizer, error) {
-	cp, stored, err := load(dir, func(cp *checkpoint.Checkpoint) error {
+	source := func(cp *checkpoint.Checkpoint) (gpt.Source, error) {
 		s, err := SourceOf(cp, own...)
-		if err == nil {
-			s, err = crop(s)
-		}
 		if err != nil {
-			return err
+			return s, err
 		}
-		return s.Check()
-	})
+		return crop(s)
+	}
+	cp, stored, err := load(dir, fits(source))
 	if err != nil {
 		return nil, nil, err
 	}
 	defer cp.Close()
-	s, err := SourceOf(cp, own...)
-	if err == nil {
-		s, err = crop(s)
-	}
+	s, err := source(cp)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -126,8 +122,12 @@ func addTokenizer(cp *checkpoint.Checkpoint) error {
 // Fits returns the condition for loading models: [gpt.Source.Check] of SourceOf passes. own holds the user-defined
 // variants of the program that saved a checkpoint, if any.
 func Fits(own ...parts.Registry) checkpoint.Fit {
+	return fits(func(cp *checkpoint.Checkpoint) (gpt.Source, error) { return SourceOf(cp, own...) })
+}
+
+func fits(source func(*checkpoint.Checkpoint) (gpt.Source, error)) checkpoint.Fit {
 	return func(cp *checkpoint.Checkpoint) error {
-		s, err := SourceOf(cp, own...)
+		s, err := source(cp)
 		if err != nil {
 			return err
 		}
@@ -141,11 +141,11 @@ func SourceOf(cp *checkpoint.Checkpoint, own ...parts.Registry) (gpt.Source, err
 	if cp == nil {
 		return gpt.Source{}, errNoCheckpoint
 	}
-	s := gpt.Source{Checkpoint: cp}
+	s := gpt.Source{Checkpoint: cp, Separate: separate}
 	data, err := cp.File(configFile)
 	if _, missing := cp.File(train.StateFile); missing == nil || err != nil {
 		if s, err = gpt.SourceOf(cp, own...); err == nil {
-			s.Separate = LayoutOf(s.Config).Separate()
+			s.Separate = separate
 		}
 		return s, err
 	}
@@ -153,11 +153,14 @@ func SourceOf(cp *checkpoint.Checkpoint, own ...parts.Registry) (gpt.Source, err
 	if s.Config, f, err = read(data, parts.Join(own...)); err != nil {
 		return s, errors.Wrapf(err, "checkpoint %s: %s", cp.Path, configFile)
 	}
-	if s.Separate = LayoutOf(s.Config).Separate(); f.modelType != "" {
+	if f.modelType != "" {
 		s.Layout = layoutOf(s.Config, f)
 	}
 	return s, nil
 }
+
+// separate reports whether the files of a network's family have a matrix each for queries, keys and values.
+func separate(c gpt.Config) bool { return LayoutOf(c).Separate() }
 
 // store declares that g stores the matrices of a file as they are there. Types that no product reads become others:
 // F16 float32, all others bfloat16, whose rounding is small beside their own.

@@ -16,7 +16,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// The files of a folder, beside those of train.
+// The files of a folder, beside the files of package train.
 const (
 	configFile     = "config.json"
 	tokenizerFile  = "tokenizer.json"         // a tokenizer in Hugging Face's form
@@ -83,9 +83,9 @@ func LoadEnds(cp *checkpoint.Checkpoint) (ids []int, err error) {
 	return nil, nil
 }
 
-// LoadTemplate returns the template of conversations of a published model: that of tokenizer_config.json, or of
-// chat_template.jinja if the folder has such a file. The token that a text begins with is that of these files or, if
-// they do not say whether there is one, that of the post-processor of tokenizer.json. Without these files, as in the
+// LoadTemplate returns the template of conversations of a published model, from chat_template.jinja if the folder has
+// such a file, otherwise from tokenizer_config.json. The latter also names the token that a text begins with. If it
+// does not say whether there is one, the post-processor of tokenizer.json does. Without these files, as in the
 // checkpoint of a run, the template is empty.
 func LoadTemplate(cp *checkpoint.Checkpoint) (t chat.Template, err error) {
 	if cp == nil {

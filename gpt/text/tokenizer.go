@@ -60,7 +60,7 @@ func open[T any, P interface {
 	return t, t.UnmarshalJSON(data)
 }
 
-// KindNames lists the names of your own kinds and those of this package, for a message or the help of a flag.
+// KindNames lists the names of your own kinds and of this package's kinds, for a message or the help of a flag.
 func KindNames(own ...Kind) string { return strings.Join(kindNames(own), ", ") }
 
 func kindNames(own []Kind) (names []string) {
@@ -105,10 +105,15 @@ func KindIn(data []byte, own ...Kind) (Kind, error) {
 	if object.Type == "" && object.Model.Type == "BPE" {
 		object.Type = "bpe"
 	}
-	return KindOf(object.Type, own...)
+	k, err := KindOf(object.Type, own...)
+	if err != nil {
+		return k, errors.Errorf("%v; another kind, such as bpe.Kind of gpt/text/bpe, must be passed to open its files",
+			err)
+	}
+	return k, nil
 }
 
-// Open returns the tokenizer of a tokenizer.json.
+// Open returns the tokenizer of a tokenizer.json. own holds the kinds that are not in Kinds.
 func Open(data []byte, own ...Kind) (Tokenizer, error) {
 	k, err := KindIn(data, own...)
 	if err != nil {

@@ -69,7 +69,7 @@ type Formula struct {
 	Place Place
 
 	// Calls lists the functions and methods of verify/hand in the source of the formula, and in functions that are not
-	// formulas and that it calls. Layer.Forward stands for that of any layer, because Layer is an interface.
+	// formulas and that it calls. Layer.Forward stands for the method of any layer, because Layer is an interface.
 	Calls []string
 }
 

@@ -24,7 +24,7 @@ import (
 )
 
 // Kind returns the kind of models that are folders in Hugging Face's form, GGUF files or directories of runs. example
-// is the program that trains such a model, empty if there is none.
+// names the program that trains such a model. It is empty if models come from elsewhere.
 func Kind(example string) base.Kind {
 	return base.Kind{Open: published.Load, Fit: published.Fits(), Example: example}
 }

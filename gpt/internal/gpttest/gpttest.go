@@ -1,10 +1,12 @@
-// Package gpttest contains what tests of the packages above gpt share: a small network, a text, and comparisons.
+// Package gpttest contains what tests of the packages above gpt share: a small network, a text, and comparisons. It
+// imports gpt, so the tests inside gpt cannot use it and have their helpers in gpt/tiny_test.go.
 package gpttest
 
 import (
 	"bytes"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -210,4 +212,19 @@ func Written(t testing.TB, write func(w *bytes.Buffer) error) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+// Frugal checks that open, which gets an empty directory, returns an error with the word want before it allocates much
+// memory.
+func Frugal(t testing.TB, open func(dir string) error, want string) {
+	t.Helper()
+	dir := t.TempDir()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err := open(dir)
+	runtime.ReadMemStats(&after)
+	MustContain(t, err, want)
+	if got := after.TotalAlloc - before.TotalAlloc; got > 32<<20 { // pools may have dropped what they held
+		t.Errorf("%s: %d bytes allocated", want, got)
+	}
 }

@@ -59,7 +59,7 @@ func minimise(f func(vector) place, x vector) place {
 	}
 	for range mostSearches {
 		method := optimize.BFGS{Linesearcher: &optimize.Bisection{}}
-		// The error is that of a step that rounding hides: whether the place is a minimum is for fit to say.
+		// gonum reports a step that rounding hides as an error. The caller decides whether the place is a minimum.
 		result, _ := optimize.Minimize(problem, slices.Clone(at.x[:]), &settings, &method)
 		if result == nil {
 			return at

@@ -87,3 +87,22 @@ func TestKind(t *testing.T) {
 		}
 	}
 }
+
+// Who opens a file of byte pairs without their kind learns which kind to pass.
+func TestOpenNamesTheKind(t *testing.T) {
+	tok, err := Train("a b", 256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := tok.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `got "bpe", want one of character, byte, word; another kind, such as bpe.Kind of gpt/text/bpe, must be passed`
+	if _, err := text.Open(data); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if _, err := text.Open(data, Kind()); err != nil {
+		t.Error(err)
+	}
+}

@@ -32,11 +32,11 @@ func cutsFor(bytes, threads int) cut {
 	return cut{min(maxRows, max(minRows, rows/12*12)), bytes > nearBytes}
 }
 
-// chunk returns the size of the part of c that a thread computes at a time. It has many rows, at most those of the cut,
-// so that packing b costs little, and few operations, so that a stopped thread delays little. If k is a vocabulary, the
-// rows of a come from memory; the part is then wide, so that they are seldom read again. So it is for a transposed a if
-// the third cache is far. There are enough chunks for all threads. 12 and 32 are multiples of the height and width of
-// every tile; a single row is taken 128 columns at a time.
+// chunk returns the size of the part of c that a thread computes at a time. It has many rows, at most the rows of the
+// cut, so that packing b costs little, and few operations, so that a stopped thread delays little. If k is a
+// vocabulary, the rows of a come from memory; the part is then wide, so that they are seldom read again. So it is for a
+// transposed a if the third cache is far. There are enough chunks for all threads. 12 and 32 are multiples of the
+// height and width of every tile; a single row is taken 128 columns at a time.
 //
 // A single thread takes all columns and enough rows that b is hardly copied twice: a then comes from the third cache,
 // but not from memory. If the third cache is far, the block of a stays in the second: it has more rows if k is small.
