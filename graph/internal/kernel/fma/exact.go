@@ -71,6 +71,22 @@ func Lanes(to, x, y, z *[Block]float32) {
 	*to = sums
 }
 
+// Scaled adds x·y to sum, each entry rounded once.
+func Scaled(sum *[Block]float32, x float32, y *[Block]float32) {
+	unsure, sums := int64(0), [Block]float32{}
+	for i, v := range y {
+		sum := float64(x)*float64(v) + float64(sum[i])
+		unsure |= middle(sum) | small(sum)
+		sums[i] = float32(sum)
+	}
+	if unsure < 0 {
+		for i, v := range y {
+			sums[i] = Float32(x, v, sum[i])
+		}
+	}
+	*sum = sums
+}
+
 // Negated computes to = −x∘y + z, each entry rounded once.
 func Negated(to, x, y, z *[Block]float32) {
 	unsure, sums := int64(0), [Block]float32{}

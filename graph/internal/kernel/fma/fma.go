@@ -17,16 +17,18 @@ type Panel struct {
 	least   uint32 // the least exponent of the numbers that are not 0, as float32 stores it
 }
 
-// NewPanel returns a panel in the given memory, which has room for Tile numbers in each of its rows.
+// NewPanel returns a panel in the given memory.
 func NewPanel(numbers []Number) Panel { return Panel{numbers[:0], 0, math.MaxUint8} }
 
-// Append adds a number to the panel. Row l consists of the numbers that Product multiplies by row l of another panel.
-func (p *Panel) Append(x float32) {
-	p.numbers = append(p.numbers, Number(x))
-	bits := math.Float32bits(x)
-	p.bits |= bits
-	if bits<<1 != 0 {
-		p.least = min(p.least, max(1, bits<<1>>24))
+// Append adds a row to the panel, which Product multiplies by a row of another panel.
+func (p *Panel) Append(row *[Tile]float32) {
+	for _, x := range row {
+		p.numbers = append(p.numbers, Number(x))
+		bits := math.Float32bits(x)
+		p.bits |= bits
+		if bits<<1 != 0 {
+			p.least = min(p.least, max(1, bits<<1>>24))
+		}
 	}
 }
 

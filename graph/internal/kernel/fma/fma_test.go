@@ -73,9 +73,14 @@ func TestLanes(t *testing.T) {
 		}
 		Lanes(&sum, &x, &y, &z)
 		Negated(&difference, &x, &y, &z)
+		scaled := z
+		Scaled(&scaled, x[0], &y)
 		for j := range x {
 			if want := Float32(x[j], y[j], z[j]); !same(sum[j], want) {
 				t.Fatalf("%x·%x + %x: got %x, want %x", x[j], y[j], z[j], sum[j], want)
+			}
+			if want := Float32(x[0], y[j], z[j]); !same(scaled[j], want) {
+				t.Fatalf("%x·%x + %x: got %x, want %x", x[0], y[j], z[j], scaled[j], want)
 			}
 			if want := Float32(-x[j], y[j], z[j]); !same(difference[j], want) {
 				t.Fatalf("−%x·%x + %x: got %x, want %x", x[j], y[j], z[j], difference[j], want)
@@ -103,8 +108,10 @@ func TestProduct(t *testing.T) {
 			if i%5 == 0 && j >= Tile { // the second product completes a number in the middle of two
 				x[j], y[j] = x[j]*0x1p-12, float32(1+rng.IntN(3))*0x1p-12*scale
 			}
-			a.Append(x[j])
-			b.Append(y[j])
+		}
+		for j := 0; j < len(x); j += Tile {
+			a.Append((*[Tile]float32)(x[j:]))
+			b.Append((*[Tile]float32)(y[j:]))
 		}
 		var got [Tile][Tile]float32
 		Product(&got, &a, &b)
@@ -134,9 +141,10 @@ func BenchmarkFloat32(b *testing.B) {
 func BenchmarkProduct(b *testing.B) {
 	const k = 256
 	x, y := NewPanel(make([]Number, k*Tile)), NewPanel(make([]Number, k*Tile))
-	for range k * Tile {
-		x.Append(float32(rand.NormFloat64()))
-		y.Append(float32(rand.NormFloat64()))
+	draw := func() float32 { return float32(rand.NormFloat64()) }
+	for range k {
+		x.Append(&[Tile]float32{draw(), draw(), draw(), draw()})
+		y.Append(&[Tile]float32{draw(), draw(), draw(), draw()})
 	}
 	var c [Tile][Tile]float32
 	for b.Loop() {

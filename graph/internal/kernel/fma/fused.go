@@ -18,6 +18,13 @@ func Lanes(to, x, y, z *[Block]float32) {
 	}
 }
 
+// Scaled adds x·y to sum, each entry rounded once.
+func Scaled(sum *[Block]float32, x float32, y *[Block]float32) {
+	for i, v := range y {
+		sum[i] = x*v + sum[i]
+	}
+}
+
 // Negated computes to = −x∘y + z, each entry rounded once.
 func Negated(to, x, y, z *[Block]float32) {
 	for i, v := range x {

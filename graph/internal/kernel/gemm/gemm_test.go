@@ -100,18 +100,18 @@ func checkGemm[T kernel.Float](t *testing.T, m, n, k int, alpha T, a, b Matrix[T
 	}
 }
 
-// TestSgemvClearsTooMuch documents why a single row goes through Sgemm: gonum v0.17.0's Sgemv with a transposed matrix
+// TestDgemvClearsTooMuch documents why a single row goes through Dgemm: gonum v0.17.0's Dgemv with a transposed matrix
 // and beta = 0 clears the complete slice that it receives, not only the result in it.
-func TestSgemvClearsTooMuch(t *testing.T) {
+func TestDgemvClearsTooMuch(t *testing.T) {
 	const sentinel = 7
-	y := []float32{sentinel, sentinel, sentinel, sentinel}
-	gonum.Implementation{}.Sgemv(blas.Trans, 1, 2, 1, []float32{1, 2}, 2, []float32{1}, 1, 0, y, 1)
+	y := []float64{sentinel, sentinel, sentinel, sentinel}
+	gonum.Implementation{}.Dgemv(blas.Trans, 1, 2, 1, []float64{1, 2}, 2, []float64{1}, 1, 0, y, 1)
 	if y[2] == sentinel && y[3] == sentinel {
-		t.Log("gonum keeps to the result's length: gonumTile could call Sgemv for a single row")
+		t.Log("gonum keeps to the result's length: gonumTile could call Dgemv for a single row")
 	}
-	c := []float32{sentinel, sentinel, sentinel, sentinel}
-	MulSerial(1, 2, 1, 1, Mat([]float32{1}, 1), Mat([]float32{1, 2}, 2), 0, Mat(c, 4))
-	if want := []float32{1, 2, sentinel, sentinel}; !slices.Equal(c, want) {
+	c := []float64{sentinel, sentinel, sentinel, sentinel}
+	MulSerial(1, 2, 1, 1, Mat([]float64{1}, 1), Mat([]float64{1, 2}, 2), 0, Mat(c, 4))
+	if want := []float64{1, 2, sentinel, sentinel}; !slices.Equal(c, want) {
 		t.Errorf("got %v, want %v", c, want)
 	}
 }

@@ -20,13 +20,9 @@ type microkernels struct {
 type tileKernel = func(
 	c *float32, ldc int, a *float32, lda int, b *float32, ldb int, d *float32, ldd int, k, m, n int, alpha float32)
 
-// microkernelTile computes a part of c in assembly, and reports whether it can.
-func microkernelTile(g *product[float32], top, bottom, left, right int) bool {
-	if gemmBest == nil {
-		return false
-	}
+// tile32 computes a part of c.
+func tile32(g *product[float32], top, bottom, left, right int) {
 	gemmBest.tile(g, top, bottom, left, right)
-	return true
 }
 
 // peakLoops returns the inner loops of a product, for measuring the peak rate.
@@ -63,8 +59,12 @@ func mirrorRows(n int, c Matrix[float32]) (rows int) {
 	return rows
 }
 
-// tile computes rows top … bottom and columns left … right of c. None of g's sizes is 0.
+// tile computes rows top … bottom and columns left … right of c: in plain Go if s is nil. None of g's sizes is 0.
 func (s *microkernels) tile(g *product[float32], top, bottom, left, right int) {
+	if s == nil {
+		plainTile(g, top, bottom, left, right)
+		return
+	}
 	g.checkBounds(bottom-1, right-1)
 	g.scale(top, bottom, left, right)
 	if g.m == 1 && g.b.Trans && (!g.a.Trans || g.a.Stride == 1) {

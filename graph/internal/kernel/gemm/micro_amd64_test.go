@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// gemmSets returns the instruction sets that this processor has, and one like that of other processors.
+// gemmSets returns the instruction sets that this processor has, one like NEON, and plain Go.
 func gemmSets() map[string]*microkernels {
-	sets := map[string]*microkernels{}
+	sets := map[string]*microkernels{"Go": nil}
 	if cpu.X86.HasAVX512F {
 		sets["AVX-512"] = &gemmAVX512
 	}

@@ -2,11 +2,10 @@
 
 package gemm
 
-// gemmSets returns the instruction sets that this processor has.
-func gemmSets() map[string]*microkernels { return map[string]*microkernels{"NEON": &gemmNEON} }
+// gemmSets returns the instruction sets that this processor has, and plain Go.
+func gemmSets() map[string]*microkernels {
+	return map[string]*microkernels{"NEON": &gemmNEON, "Go": nil}
+}
 
 // byColumns names no set: NEON itself has no kernel for rows.
 const byColumns = ""
-
-// hasFMA reports whether products consist of multiplications and additions that are rounded once.
-func hasFMA() bool { return true }

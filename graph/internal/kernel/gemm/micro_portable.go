@@ -2,8 +2,10 @@
 
 package gemm
 
-// microkernelTile returns false: there is no assembly.
-func microkernelTile(*product[float32], int, int, int, int) bool { return false }
+// tile32 computes a part of c.
+func tile32(g *product[float32], top, bottom, left, right int) {
+	plainTile(g, top, bottom, left, right)
+}
 
 // peakLoops returns the inner loops of a product, for measuring the peak rate.
 func peakLoops() []peakLoop { return plainPeaks() }

@@ -251,7 +251,9 @@ func TestColumnsOnly(t *testing.T) {
 func TestWithoutInstructionSet(t *testing.T) {
 	defer func(was *microkernels) { gemmBest = was }(gemmBest)
 	for _, set := range gemmSets() {
-		gemmBest = set
+		if gemmBest = set; set == nil {
+			continue
+		}
 		if loops := peakLoops(); len(loops) != 1 || loops[0].operations != float64(2*24*set.lanes) {
 			t.Errorf(
 				"%d lanes: got %d loops of %v operations, want one of 24 vectors", set.lanes, len(loops),
@@ -267,13 +269,12 @@ func TestWithoutInstructionSet(t *testing.T) {
 	t.Run("sum", testGemmAdd[float32])
 }
 
-// BenchmarkInstructionSets is BenchmarkGemm for each instruction set, and for gonum.
+// BenchmarkInstructionSets is BenchmarkGemm for each instruction set.
 func BenchmarkInstructionSets(b *testing.B) {
 	was := gemmBest
 	defer func() { gemmBest = was }()
 	sets := gemmSets()
 	delete(sets, byColumns)
-	sets["gonum"] = nil
 	for _, name := range slices.Sorted(maps.Keys(sets)) {
 		gemmBest = sets[name]
 		b.Run(name, func(b *testing.B) {

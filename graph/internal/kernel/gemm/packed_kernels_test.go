@@ -2,7 +2,7 @@
 
 package gemm
 
-// eachSet calls body once with each instruction set in use, and once with plain Go.
+// eachSet calls body once with each instruction set in use.
 func eachSet(body func(set string)) {
 	best := gemmBest
 	defer func() { gemmBest = best }()
@@ -10,6 +10,4 @@ func eachSet(body func(set string)) {
 		gemmBest = kernels
 		body(set)
 	}
-	gemmBest = nil
-	body("Go")
 }

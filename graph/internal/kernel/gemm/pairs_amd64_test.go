@@ -12,9 +12,6 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
-// hasFMA reports whether products consist of multiplications and additions that are rounded once.
-func hasFMA() bool { return gemmBest != nil }
-
 // TestRoadsAgree: VDPBF16PS, and rounding with the products of every instruction set, compute the same bits, in any
 // parts, and touch nothing after an operand's end.
 func TestRoadsAgree(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/fma"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
@@ -178,37 +179,16 @@ func TestRoundedOrder(t *testing.T) {
 	want := make([]float32, m*n)
 	for i := range want {
 		for l := range k {
-			want[i] = fma(float32(x.at(i/n, l)), float32(y.at(l, i%n)), want[i])
+			want[i] = fma.Float32(float32(x.at(i/n, l)), float32(y.at(l, i%n)), want[i])
 		}
 	}
 	eachRoad(t, func(t *testing.T) {
-		if !hasFMA() {
-			t.Skip("without assembly, products and sums are rounded separately")
-		}
 		got := make([]float32, m*n)
 		Rounded{}.MulSerial(m, n, k, 1, a, b, 0, Mat(got, n))
 		if !kerneltest.SameBits(got, want) {
 			t.Error("other bits than multiplications and additions rounded once")
 		}
 	})
-}
-
-// fma returns x·y + z rounded once, for numbers whose product is exact in float64. If their sum in float64 is inexact,
-// it is made odd, so that the second rounding gives the same as a single one.
-func fma(x, y, z float32) float32 {
-	p, c := float64(x)*float64(y), float64(z)
-	sum := p + c
-	q := sum - p
-	rest := (p - (sum - q)) + (c - q)
-	if bits := math.Float64bits(sum); rest != 0 && bits&1 == 0 {
-		if (rest > 0) == (sum > 0) {
-			bits++
-		} else {
-			bits--
-		}
-		sum = math.Float64frombits(bits)
-	}
-	return float32(sum)
 }
 
 // BenchmarkRounded reports the fastest call and that of the same product in float32, alternately: by the way that this

@@ -1,7 +1,6 @@
 package gemm
 
 import (
-	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/gonum"
 )
@@ -15,9 +14,11 @@ func (g *product[T]) tile(top, bottom, left, right int) {
 		g.addend(top, bottom, left, right)
 		return
 	}
-	if g, ok := any(g).(*product[float32]); ok && microkernelTile(g, top, bottom, left, right) {
+	if g, ok := any(g).(*product[float32]); ok {
+		tile32(g, top, bottom, left, right)
 		return
 	}
+	g64 := any(g).(*product[float64])
 	if g.d.Data != nil && !g.inPlace() {
 		g.addend(top, bottom, left, right)
 	}
@@ -26,8 +27,7 @@ func (g *product[T]) tile(top, bottom, left, right int) {
 	const height, width = 64, 192
 	for i := top; i < bottom; i += height {
 		for j := left; j < right; j += width {
-			gonumTile(min(height, bottom-i), min(width, right-j), g.k, g.alpha, g.a.From(i, 0), g.b.From(0, j),
-				g.beta, g.c.From(i, j))
+			gonumTile(g64, i, min(height, bottom-i), j, min(width, right-j))
 		}
 	}
 }
@@ -58,19 +58,12 @@ func (g *product[T]) inPlace() bool {
 	return &g.d.Data[0] == &g.c.Data[0] && g.d.Stride == g.c.Stride
 }
 
-// gonumTile calls gonum once. It uses Sgemm even for a single row: with a transposed matrix and beta = 0, the Sgemv of
-// gonum v0.17.0 clears memory after the end of its result.
-func gonumTile[T kernel.Float](m, n, k int, alpha T, a, b Matrix[T], beta T, c Matrix[T]) {
-	switch c := any(c).(type) {
-	case Matrix[float32]:
-		a, b := any(a).(Matrix[float32]), any(b).(Matrix[float32])
-		gonum.Implementation{}.Sgemm(trans(a.Trans), trans(b.Trans), m, n, k,
-			float32(alpha), a.Data, a.Stride, b.Data, b.Stride, float32(beta), c.Data, c.Stride)
-	case Matrix[float64]:
-		a, b := any(a).(Matrix[float64]), any(b).(Matrix[float64])
-		gonum.Implementation{}.Dgemm(trans(a.Trans), trans(b.Trans), m, n, k,
-			float64(alpha), a.Data, a.Stride, b.Data, b.Stride, float64(beta), c.Data, c.Stride)
-	}
+// gonumTile computes m rows from i on and n columns from j on. It uses Dgemm even for a single row: with a transposed
+// matrix and beta = 0, the Dgemv of gonum v0.17.0 clears memory after the end of its result.
+func gonumTile(g *product[float64], i, m, j, n int) {
+	a, b, c := g.a.From(i, 0), g.b.From(0, j), g.c.From(i, j)
+	gonum.Implementation{}.Dgemm(trans(a.Trans), trans(b.Trans), m, n, g.k,
+		g.alpha, a.Data, a.Stride, b.Data, b.Stride, g.beta, c.Data, c.Stride)
 }
 
 func trans(t bool) blas.Transpose {

@@ -134,6 +134,11 @@ func files() (map[string]string, error) {
 			out["simd/simd_"+strings.ToLower(set.name)+"_"+set.arch+".s"] = assemble(set)
 		}
 	}
+	kernels, err := plain()
+	if err != nil {
+		return nil, err
+	}
+	out["simd/plain.go"] = string(kernels)
 	return out, nil
 }
 

@@ -6,7 +6,7 @@ import "golang.org/x/sys/cpu"
 
 // Sets returns the sets that this processor can run, by name.
 func Sets() map[string]*Set {
-	sets := map[string]*Set{}
+	sets := map[string]*Set{"Go": setGo}
 	if cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ {
 		sets["AVX512"] = setAVX512
 	}
@@ -16,11 +16,13 @@ func Sets() map[string]*Set {
 	return sets
 }
 
-// detect returns the widest set, or nil.
+// detect returns the widest set.
 func detect() *Set {
 	sets := Sets()
-	if best := sets["AVX512"]; best != nil {
-		return best
+	for _, name := range []string{"AVX512", "AVX2"} {
+		if best := sets[name]; best != nil {
+			return best
+		}
 	}
-	return sets["AVX2"]
+	return setGo
 }

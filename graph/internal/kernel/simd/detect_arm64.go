@@ -2,7 +2,7 @@
 
 package simd
 
-// Sets returns the single set, which every arm64 can run.
-func Sets() map[string]*Set { return map[string]*Set{"NEON": setNEON} }
+// Sets returns the vector kernels, which every arm64 can run, and plain Go.
+func Sets() map[string]*Set { return map[string]*Set{"NEON": setNEON, "Go": setGo} }
 
 func detect() *Set { return setNEON }
