@@ -76,26 +76,28 @@ func recurrent(attention string) bool {
 	)
 }
 
-// printHashes trains every kind of model with each of the given numbers of threads, separated by spaces, and prints a
-// hash of the weights and losses for each number.
+// printHashes trains every kind of model with each of the given numbers of threads, separated by spaces. It prints a line
+// for each model, with a hash of the weights and losses for each number.
 func printHashes(numbers string) error {
-	for _, number := range strings.Fields(numbers) {
-		threads, err := strconv.Atoi(number)
-		if err != nil {
-			return err
-		}
-		h := sha256.New()
-		c := parallel()
-		c.NLayer, c.VocabSize = 1, 41
-		rounded := c
-		rounded.Precision = "bf16"
-		for _, c := range append(everyPart(c), rounded) {
+	c := parallel()
+	c.NLayer, c.VocabSize = 1, 41
+	rounded := c
+	rounded.Precision = "bf16"
+	for _, c := range append(everyPart(c), rounded) {
+		fmt.Print(c.Attention, c.Position, c.Norm, c.MLP, c.Block, c.FutureTokens, c.Parametrization, c.Precision)
+		for _, number := range strings.Fields(numbers) {
+			threads, err := strconv.Atoi(number)
+			if err != nil {
+				return err
+			}
+			h := sha256.New()
 			c.Threads = threads
 			if err := hash(h, c); err != nil {
 				return err
 			}
+			fmt.Printf(" %x", h.Sum(nil)[:8])
 		}
-		fmt.Printf("%x\n", h.Sum(nil))
+		fmt.Println()
 	}
 	return nil
 }
@@ -129,18 +131,20 @@ func hash(h io.Writer, c Config) error {
 	return nil
 }
 
-// The same seed gives the same bits in every process, for any number of processors and threads, and with AVX2 as with
-// AVX-512.
+// The same seed gives the same bits in every process, for any number of processors and threads, with AVX2 as with
+// AVX-512, and in plain Go.
 func TestDeterminism(t *testing.T) {
 	type run struct{ setting, threads string } // in one process each number, in each process another
-	runs := []run{{"GOMAXPROCS=2", "1 8"}, {"GODEBUG=cpu.avx512f=off", "0"}}
+	runs := []run{
+		{"GOMAXPROCS=2", "1 8"}, {"GODEBUG=cpu.avx512f=off", "0"}, {"GODEBUG=cpu.avx512f=off,cpu.avx2=off", "2"},
+	}
 	switch {
 	case os.Getenv("NIGHTLY") != "":
 		runs = append(runs, run{"GOMAXPROCS=1", "8"}, run{"GOMAXPROCS=2", "2"}, run{"GOMAXPROCS=8", "2"})
 	case testing.Short():
 		runs = runs[:1]
 	}
-	want := ""
+	var want []string
 	for _, run := range runs {
 		cmd, out, complaint := program(t, "hashes", run.threads, "", run.setting)
 		var b bytes.Buffer
@@ -150,18 +154,21 @@ func TestDeterminism(t *testing.T) {
 		if err := cmd.Wait(); err != nil {
 			t.Fatal(err, complaint)
 		}
-		hashes, numbers := strings.Fields(b.String()), strings.Fields(run.threads)
-		if len(hashes) != len(numbers) {
-			t.Fatalf("got %q, want %d hashes", hashes, len(numbers))
-		}
-		for i, threads := range numbers {
-			if want == "" {
-				want = hashes[i]
+		for i, line := range strings.Split(strings.TrimSpace(b.String()), "\n") {
+			fields := strings.Fields(line)
+			hashes := fields[len(fields)-len(strings.Fields(run.threads)):]
+			if i == len(want) {
+				want = append(want, hashes[0])
 			}
-			if hashes[i] != want {
-				t.Errorf("%s, %s threads: %s, want %s", run.setting, threads, hashes[i], want)
+			for _, hash := range hashes {
+				if hash != want[i] {
+					t.Errorf("%s, %s threads: %s, want %s", run.setting, run.threads, line, want[i])
+				}
 			}
 		}
+	}
+	if len(want) < 50 {
+		t.Errorf("got %d models, want one for every part", len(want))
 	}
 }
 

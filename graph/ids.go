@@ -143,7 +143,7 @@ func CachedDelayInts(ids, at Expr, fill int, cache *ConvCache) Expr {
 			return nil, idRange{}, checkFill(fill)
 		case cache.width != 1:
 			return nil, idRange{}, errors.Errorf("got a cache of %d columns, want 1", cache.width)
-		case limit > 1<<53:
+		case int64(limit) > 1<<53:
 			return nil, idRange{}, errors.Errorf("got ids up to %d, want at most 2^53 in a cache", limit-1)
 		}
 		node, err := ids.g.ops.CachedDelayInts(cache.batch, cache.held, step, ids.list(), list, fill)
