@@ -6,6 +6,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/plan"
+	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -137,7 +138,7 @@ func (x Expr) hold(rows int) error {
 	if rows <= x.rule.held {
 		return nil
 	}
-	bytes := float64(x.g.ops.Dtype.Size()) * float64(rows-x.rule.held) * float64(x.shape[len(x.shape)-1])
+	bytes := float64(x.g.ops.Dtype.Size()) * float64(float64(rows-x.rule.held)*float64(x.shape[len(x.shape)-1]))
 	if err := x.g.allows(bytes); err != nil {
 		return errors.Wrapf(err, "%s: %d rows of shape %v", x.name, rows, tensor.Shape(x.shape))
 	}
@@ -310,7 +311,7 @@ func Const(x float64) Init { return func(int, *rand.Rand) float64 { return x } }
 
 // Normal returns an Init that draws from N(0, std²).
 func Normal(std float64) Init {
-	return func(_ int, rng *rand.Rand) float64 { return std * rng.NormFloat64() }
+	return func(_ int, rng *rand.Rand) float64 { return std * elementary.Normal(rng) }
 }
 
 // initialise fills t with initial values, in chunks with one generator each, so that all threads can take part.

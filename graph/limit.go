@@ -31,7 +31,7 @@ const little = 1 << 26
 
 // hold adds a tensor to the declared bytes and reports whether it is within the memory limit.
 func (g *Graph) hold(name string, shape []int, size uintptr) bool {
-	bytes := float64(size) * entries(shape)
+	bytes := float64(float64(size) * entries(shape))
 	if err := g.allows(bytes); err != nil {
 		g.fail(name, "shape %v: %v", tensor.Shape(shape), err)
 		return false

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
+	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -84,11 +85,11 @@ func sign(x float64) float64 {
 }
 
 // Sin returns sin x, which is NaN at ±∞.
-func (x Expr) Sin() Expr { return x.entrywise("sin", math.Sin, math.Cos) }
+func (x Expr) Sin() Expr { return x.entrywise("sin", elementary.Sin, elementary.Cos) }
 
 // Cos returns cos x, which is NaN at ±∞.
 func (x Expr) Cos() Expr {
-	return x.entrywise("cos", math.Cos, func(x float64) float64 { return -math.Sin(x) })
+	return x.entrywise("cos", elementary.Cos, func(x float64) float64 { return -elementary.Sin(x) })
 }
 
 // Pow returns x^c for a finite constant c, with derivative c·x^(c−1). It is NaN for x < 0 unless c is an integer.
@@ -96,11 +97,11 @@ func (x Expr) Pow(c float64) Expr {
 	if err := finite([]float64{c}); err != nil {
 		return x.apply("pow", func() (*G.Node, error) { return nil, err })
 	}
-	return x.entrywise("pow", func(x float64) float64 { return math.Pow(x, c) }, func(x float64) float64 {
+	return x.entrywise("pow", func(x float64) float64 { return elementary.Pow(x, c) }, func(x float64) float64 {
 		if c == 0 {
 			return 0
 		}
-		return c * math.Pow(x, c-1)
+		return c * elementary.Pow(x, c-1)
 	})
 }
 
@@ -183,8 +184,8 @@ func extremePass[T float32 | float64](sign T) Pass[T] {
 				case a < b:
 					dx[1][i] += dy[i]
 				case a == b:
-					dx[0][i] += dy[i] / 2
-					dx[1][i] += dy[i] / 2
+					dx[0][i] += T(dy[i] / 2)
+					dx[1][i] += T(dy[i] / 2)
 				}
 			}
 		},

@@ -6,6 +6,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/recurrent"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
+	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
 )
@@ -174,7 +175,7 @@ func timeDecay[T float32 | float64](p *kernel.Pool, per int) ops.OwnPass[T] {
 		Forward: func(y []T, x [][]T) {
 			kernel.Softplus(p, y, x[0])
 			for j, a := range x[1] {
-				rate := -math.Exp(float64(a))
+				rate := -elementary.Exp(float64(a))
 				for at := j * per; at < len(y); at += len(x[1]) * per {
 					for i, v := range y[at:][:per] {
 						y[at+i] = T(rate * float64(v))
@@ -185,11 +186,11 @@ func timeDecay[T float32 | float64](p *kernel.Pool, per int) ops.OwnPass[T] {
 		Backward: func(dx [][]T, dy, y []T, x [][]T) {
 			kernel.Sigmoid(p, dx[0], x[0]) // the derivative of softplus
 			for j, a := range x[1] {
-				rate := -math.Exp(float64(a))
+				rate := -elementary.Exp(float64(a))
 				for at := j * per; at < len(y); at += len(x[1]) * per {
 					for i, d := range dy[at:][:per] {
 						dx[0][at+i] = T(rate * float64(dx[0][at+i]) * float64(d))
-						dx[1][j] += y[at+i] * d
+						dx[1][j] += T(y[at+i] * d)
 					}
 				}
 			}

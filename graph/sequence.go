@@ -143,7 +143,7 @@ func cumProd[T float32 | float64]() sequences[T] {
 		func(dx [][]T, dy, y []T, x [][]T, _, d int) {
 			for i := len(dy) - 1; i >= 0; i-- { // s
 				if dx[0][i] = dy[i]; i+d < len(dy) {
-					dx[0][i] += x[0][i+d] * dx[0][i+d]
+					dx[0][i] += T(x[0][i+d] * dx[0][i+d])
 				}
 			}
 			for i := d; i < len(dy); i++ {
@@ -165,14 +165,14 @@ func scan[T float32 | float64]() sequences[T] {
 		func(y []T, x [][]T, _, d int) {
 			for i, v := range x[0] {
 				if y[i] = v; i >= d {
-					y[i] += x[1][i] * y[i-d]
+					y[i] += T(x[1][i] * y[i-d])
 				}
 			}
 		},
 		func(dx [][]T, dy, y []T, x [][]T, _, d int) {
 			for i := len(dy) - 1; i >= 0; i-- {
 				if dx[0][i] = dy[i]; i+d < len(dy) {
-					dx[0][i] += x[1][i+d] * dx[0][i+d]
+					dx[0][i] += T(x[1][i+d] * dx[0][i+d])
 				}
 				if i >= d {
 					dx[1][i] = dx[0][i] * y[i-d]

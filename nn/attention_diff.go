@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 )
 
 // DiffAttention is differential attention (Ye et al. 2024, arXiv:2410.05258, equations 1 to 3). Two consecutive heads
@@ -31,7 +32,7 @@ func NewDiffAttention(at Site) *DiffAttention {
 	sizes := at.heads(at.QK, at.V)
 	l := &DiffAttention{
 		SelfAttention: *newUncached(at, sizes, inPairs(sizes), at.Bias),
-		initial:       0.8 - 0.6*math.Exp(-0.3*float64(at.Block)),
+		initial:       0.8 - float64(0.6*elementary.Exp(-0.3*float64(at.Block))),
 	}
 	for i, name := range []string{"lambda_q1", "lambda_k1", "lambda_q2", "lambda_k2"} {
 		l.Lambda[i] = at.Param(name, graph.Normal(0.1), at.QK)

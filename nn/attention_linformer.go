@@ -83,5 +83,5 @@ func (l *Linformer) Mixing() float64 {
 	if l == nil {
 		return 0
 	}
-	return 2 * l.heads.mixing()
+	return float64(2 * l.heads.mixing())
 }

@@ -1,10 +1,10 @@
 package nn
 
 import (
-	"math"
 	"math/rand/v2"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 	"github.com/pkg/errors"
 )
 
@@ -71,7 +71,7 @@ func (l HyperConnections) Connect(at Site) Connection {
 	}
 	initial := make([]float64, 2*s+s*s)
 	for i := range s {
-		initial[i] = -math.Log(float64(s - 1))
+		initial[i] = -elementary.Log(float64(s - 1))
 		for j := range s {
 			if i != j {
 				initial[2*s+i*s+j] = -8

@@ -130,12 +130,12 @@ func (l *LoRA) Merge() {
 			for k := range r {
 				x := d.At(i*r + k)
 				for j, y := range up[k*n : (k+1)*n] {
-					sum[j] += x * y
+					sum[j] += float64(x * y)
 				}
 			}
 			for j, x := range sum {
 				at := i*cols + a.From + j
-				w.Set(at, w.At(at)+l.Scale*x)
+				w.Set(at, w.At(at)+float64(l.Scale*x))
 			}
 		}
 		for i := range u.Len() {

@@ -465,7 +465,7 @@ func (m *Mask) tiled() float64 {
 		if windowed {
 			begin = max(0, from-width+1)
 		}
-		sum += float64(to-from) * float64(end-begin+min(first, begin))
+		sum += float64(float64(to-from) * float64(end-begin+min(first, begin)))
 	}
 	return sum / float64(t)
 }

@@ -313,7 +313,7 @@ func (l Load) Rebalance(counts []float64) {
 		sum += n
 	}
 	for e, n := range counts[:min(len(counts), b.Len())] {
-		switch excess := n*float64(len(counts)) - sum; { // exact in whole numbers
+		switch excess := float64(n*float64(len(counts))) - sum; { // exact in whole numbers
 		case excess < 0:
 			b.Set(e, b.At(e)+l.Rate)
 		case excess > 0:

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 	"github.com/pkg/errors"
 )
 
@@ -75,11 +76,11 @@ type sinusoids struct {
 func (p sinusoids) Row(t, from int, into graph.Tensor) {
 	for i := range into.Len() {
 		j := from + i
-		phase := float64(t) * math.Pow(p.base, -float64(j-j%2)/float64(p.d)) // ω_k·t
+		phase := float64(t) * elementary.Pow(p.base, -float64(j-j%2)/float64(p.d)) // ω_k·t
 		if j%2 == 0 {
-			setEntry(into, i, math.Sin(phase))
+			setEntry(into, i, elementary.Sin(phase))
 		} else {
-			setEntry(into, i, math.Cos(phase))
+			setEntry(into, i, elementary.Cos(phase))
 		}
 	}
 }
@@ -123,7 +124,7 @@ type ALiBi struct {
 
 // NewALiBi returns the slopes for the given number of heads, for use with NewBiasedMask.
 func NewALiBi(heads int) ALiBi {
-	slope := func(h, of int) float64 { return math.Exp2(-8 * float64(h) / float64(of)) }
+	slope := func(h, of int) float64 { return elementary.Pow(2, -8*float64(h)/float64(of)) }
 	if heads > 1<<20 { // more than any model has: Check returns an error
 		return ALiBi{}
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 	"github.com/pkg/errors"
 )
 
@@ -72,7 +73,7 @@ func NewScaledRoPE(at Site, size, dim int, theta float64, scaling RotaryScaling)
 		angles.of = f
 		return at.Scope.Rule(name, angles, at.Context, half)
 	}
-	return &RoPE{table("cos", math.Cos), table("sin", math.Sin), at.Positions, max(2, size), at.Embd, at.Scope}
+	return &RoPE{table("cos", elementary.Cos), table("sin", elementary.Sin), at.Positions, max(2, size), at.Embd, at.Scope}
 }
 
 // rotaryAngles is the table of a function of the angles, with a row for every position.
@@ -98,7 +99,7 @@ func (a rotaryAngles) Row(t, from int, into graph.Tensor) {
 
 // rotaryFrequency returns the radians by which a pair turns from token to token, θ^(−2i/dim).
 func rotaryFrequency(pair, dim int, theta float64) float64 {
-	return math.Pow(theta, -2*float64(pair)/float64(dim))
+	return elementary.Pow(theta, -2*float64(pair)/float64(dim))
 }
 
 // RotaryScaling changes the frequencies of rotary positions, so that a model reads contexts longer than in training.
@@ -148,7 +149,7 @@ func (s Llama3Scaling) Frequency(pair, dim int, theta float64) float64 {
 	w := rotaryFrequency(pair, dim, theta)
 	turns := w * float64(s.Original) / (2 * math.Pi)
 	smooth := min(1, max(0, (turns-low)/(high-low)))
-	return (1-smooth)*w/s.Factor + smooth*w
+	return float64((1-smooth)*w)/s.Factor + float64(smooth*w)
 }
 
 // Magnitude returns 1.
@@ -173,7 +174,7 @@ type YaRN struct {
 // Frequency returns ω.
 func (s YaRN) Frequency(pair, dim int, theta float64) float64 {
 	index := func(turns float64) float64 { // of the pair that turns as often
-		return float64(dim) / 2 * math.Log(float64(s.Original)/(2*math.Pi*turns)) / math.Log(theta)
+		return float64(dim) / 2 * elementary.Log(float64(s.Original)/(2*math.Pi*turns)) / elementary.Log(theta)
 	}
 	first, last := index(cmp.Or(s.Fast, 32)), index(cmp.Or(s.Slow, 1))
 	if !s.Unrounded {
@@ -185,7 +186,7 @@ func (s YaRN) Frequency(pair, dim int, theta float64) float64 {
 	}
 	keep := 1 - min(1, max(0, (float64(pair)-first)/(last-first))) // γ
 	w := rotaryFrequency(pair, dim, theta)
-	return (1-keep)*w/s.Factor + keep*w
+	return float64((1-keep)*w)/s.Factor + float64(keep*w)
 }
 
 // Magnitude returns Scale or, if that is 0, 0.1·ln Factor + 1.
@@ -193,7 +194,7 @@ func (s YaRN) Magnitude() float64 {
 	if s.Scale != 0 {
 		return s.Scale
 	}
-	return 0.1*math.Log(s.Factor) + 1
+	return float64(0.1*elementary.Log(s.Factor)) + 1
 }
 
 // LongRoPE divides the frequency of every pair by a factor of its own, which was searched for (Ding et al. 2024,

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 )
 
 // Recurrence is a layer whose heads each have a matrix as their state, S (dρ, dh), 0 before the first token. A token
@@ -152,7 +153,7 @@ func NewRetNet(at Site) *Recurrence {
 	if at.Rotary != nil {
 		qkv = append(qkv, rotatedHeads{at.Rotary, 2 * at.Heads, at.QK})
 	}
-	gamma := at.Value("decay", func(h int, _ *rand.Rand) float64 { return math.Log1p(-math.Exp2(float64(-5 - h))) },
+	gamma := at.Value("decay", func(h int, _ *rand.Rand) float64 { return elementary.Log1p(-elementary.Pow(2, float64(-5-h))) },
 		1, at.Heads)
 	return newRecurrence(at, false, qkv, constant{gamma}, nil)
 }
@@ -291,9 +292,9 @@ func (l states) step(qkv, gates, beta, at graph.Expr) graph.Expr { // (B·n, H(2
 func (l states) mixing() float64 {
 	n := float64(l.shape.Heads) * float64(l.shape.QK) * float64(l.shape.V)
 	if l.shape.Delta {
-		return 3 * n
+		return float64(3 * n)
 	}
-	return 2 * n
+	return float64(2 * n)
 }
 
 // spelled is the recurrence, token by token. It also returns the states after every token, (B, H, dρ, dh).
@@ -378,15 +379,15 @@ func newTimeDecay(at Site) Layer {
 func newTimeStep(at Site, in, out int) Layer {
 	weight := at.Param("weight", graph.Normal(0.02), in, out)
 	bias := at.Param("bias", func(_ int, rng *rand.Rand) float64 {
-		step := math.Exp(math.Log(0.001) + rng.Float64()*math.Log(100))
-		return math.Log(math.Expm1(step)) // the inverse of softplus
+		step := elementary.Exp(elementary.Log(0.001) + float64(rng.Float64()*elementary.Log(100)))
+		return elementary.Log(elementary.Expm1(step)) // the inverse of softplus
 	}, out)
 	return &Linear{weight, bias, at.Scope}
 }
 
 // newRates declares a_log (H), the logarithms of rates that start in 1 … 16.
 func newRates(at Site) graph.Expr {
-	return at.Param("a_log", func(_ int, rng *rand.Rand) float64 { return math.Log(1 + 15*rng.Float64()) }, at.Heads)
+	return at.Param("a_log", func(_ int, rng *rand.Rand) float64 { return elementary.Log(1 + float64(15*rng.Float64())) }, at.Heads)
 }
 
 // Forward returns −e^a ∘ softplus(x·w + b).

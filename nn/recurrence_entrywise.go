@@ -1,10 +1,10 @@
 package nn
 
 import (
-	"math"
 	"math/rand/v2"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 )
 
 // MinGRU is the minimal gated recurrent unit (Feng et al. 2024, section 3.1), whose state h has H·dh features, 0 before
@@ -101,8 +101,8 @@ func NewRGLRU(at Site) *RGLRU {
 	input := at.affine("c_attn", at.Embd, []int{width}, at.Bias, graph.Normal(0.02))
 	decay := at.affine("c_decay", width, []int{width}, at.Bias, graph.Normal(up(width)))
 	rates := at.At("c_decay").Param("lambda", func(_ int, rng *rand.Rand) float64 {
-		a := math.Pow(0.9+0.099*rng.Float64(), 1./lruPower)
-		return math.Log(a / (1 - a))
+		a := elementary.Pow(0.9+float64(0.099*rng.Float64()), 1./lruPower)
+		return elementary.Log(a / (1 - a))
 	}, width)
 	return &RGLRU{
 		Input: convolvedAfter{input, conv, at.Scope}, Decay: decay, Rates: rates,

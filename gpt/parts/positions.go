@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
 )
@@ -119,7 +120,7 @@ func (r Rope) longRoPE(context int) nn.LongRoPE {
 		list = r.LongFactor
 	}
 	if scale == 0 {
-		scale = math.Sqrt(1 + math.Log(max(1, r.Factor))/math.Log(float64(r.Original)))
+		scale = math.Sqrt(1 + elementary.Log(max(1, r.Factor))/elementary.Log(float64(r.Original)))
 	}
 	of, _ := factors(list)
 	return nn.LongRoPE{Factors: of, Scale: scale}

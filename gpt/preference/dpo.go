@@ -8,6 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
 )
@@ -105,7 +106,7 @@ func (j Judgement) Margin(beta float64) float64 { return beta * (j.Now - j.Befor
 // Loss returns −ln σ(m), the objective of nn.DPO.
 func (j Judgement) Loss(beta float64) float64 {
 	m := j.Margin(beta)
-	return max(0, -m) + math.Log1p(math.Exp(-math.Abs(m)))
+	return max(0, -m) + elementary.Log1p(elementary.Exp(-math.Abs(m)))
 }
 
 // Judge returns how the model finds pairs, which should be others than those it is trained on. If progress is not nil,

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 	"github.com/pkg/errors"
 )
 
@@ -70,7 +71,7 @@ func longKeys(file, network field.List, factor float64) (map[string]any, error) 
 		return nil, errors.Wrap(err, "rope_attention_factor")
 	}
 	if factor != context/original && scale == 0 {
-		scale = math.Sqrt(1 + math.Log(max(1, factor))/math.Log(original))
+		scale = math.Sqrt(1 + elementary.Log(max(1, factor))/elementary.Log(original))
 	}
 	if scale != 0 {
 		keys["attention_factor"] = scale

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 	"github.com/pkg/errors"
 )
 
@@ -260,11 +261,11 @@ func (r rotation) check() error {
 // yarn returns the settings of YaRN in which a network may differ from the paper's.
 func (r rotation) yarn() []setting {
 	scale := r.numbers["attention_factor"]
-	magnitude := func(key string) float64 { return 0.1*r.numbers[key]*math.Log(r.numbers["factor"]) + 1 }
+	magnitude := func(key string) float64 { return float64(0.1*r.numbers[key]*elementary.Log(r.numbers["factor"])) + 1 }
 	if r.numbers["mscale"] > 0 && r.numbers["mscale_all_dim"] > 0 && scale == 0 { // as in DeepSeek-V3
 		scale = magnitude("mscale") / magnitude("mscale_all_dim")
 	}
-	if math.Abs(scale-(0.1*math.Log(r.numbers["factor"])+1)) <= 1e-6 { // the default
+	if math.Abs(scale-(0.1*elementary.Log(r.numbers["factor"])+1)) <= 1e-6 { // the default
 		scale = 0
 	}
 	other := func(key string, usual float64) string {

@@ -3,6 +3,8 @@ package search
 import (
 	"context"
 	"math"
+
+	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 )
 
 // Rank scores a hypothesis for a beam search, which keeps the highest scores. ln p itself prefers short texts; a
@@ -15,7 +17,7 @@ func LengthPenalty(alpha float64) Rank {
 	if math.IsNaN(alpha) || math.IsInf(alpha, 0) {
 		return func(float64, int) float64 { return math.NaN() }
 	}
-	return func(logProb float64, length int) float64 { return logProb / math.Pow(float64(5+length)/6, alpha) }
+	return func(logProb float64, length int) float64 { return logProb / elementary.Pow(float64(5+length)/6, alpha) }
 }
 
 // Beam continues every kept hypothesis by every token and keeps the best of all these (Conti section 1.1): for each

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 	"github.com/pkg/errors"
 )
 
@@ -92,7 +93,7 @@ func (s *Sampler) Draw(logits graph.Tensor, before ...int) (int, error) {
 	id := best.id
 	if s.Temperature > 0 {
 		for i, c := range s.choices {
-			s.choices[i].p = math.Exp((c.p - best.p) / s.Temperature)
+			s.choices[i].p = elementary.Exp((c.p - best.p) / s.Temperature)
 		}
 		s.cut()
 		id = s.pick()

@@ -27,7 +27,7 @@ func (s *Sampler) penalise(logits graph.Tensor, before []int) error {
 		if id >= len(s.choices) {
 			return errors.Errorf("sampler: token %d was drawn before, not in 0 … %d", id, len(s.choices)-1)
 		}
-		z := s.choices[id].p - s.FrequencyPenalty*float64(n) - s.PresencePenalty
+		z := s.choices[id].p - float64(s.FrequencyPenalty*float64(n)) - s.PresencePenalty
 		if math.IsNaN(z) || math.IsInf(z, 1) {
 			return errors.Wrapf(graph.ErrNotFinite, "the logit of token %d, drawn %d times, with a frequency_penalty "+
 				"of %v and a presence_penalty of %v is %v", id, n, s.FrequencyPenalty, s.PresencePenalty, z)

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 )
 
 // lastDraw holds a token and references to the logits from which it was drawn. They are not copied, because most
@@ -29,7 +30,7 @@ func (s *Sampler) LogProb() float64 {
 		top = max(top, z.At(i))
 	}
 	for i := range z.Len() {
-		sum += math.Exp(z.At(i) - top)
+		sum += elementary.Exp(z.At(i) - top)
 	}
-	return z.At(s.last.id) - top - math.Log(sum)
+	return z.At(s.last.id) - top - elementary.Log(sum)
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 	"github.com/pkg/errors"
 )
 
@@ -91,10 +92,10 @@ func logProbs(row graph.Tensor) []float64 {
 		top = max(top, v)
 	}
 	for _, v := range lp {
-		sum += math.Exp(v - top)
+		sum += elementary.Exp(v - top)
 	}
 	for i := range lp {
-		lp[i] -= top + math.Log(sum)
+		lp[i] -= top + elementary.Log(sum)
 	}
 	return lp
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 )
 
 // MultiQueryRecall is Zoology's multi-query associative recall: pairs of different keys and values, and then every key
@@ -24,7 +26,7 @@ func (k MultiQueryRecall) rule() (rule, error) {
 	o.share("Power", &k.Power, 0.01)
 	weights := make([]uint64, k.Length/2-k.Pairs)
 	for i := range weights { // whole numbers, so that the last bit of a power does not matter
-		weights[i] = uint64(math.Ceil(0x1p32 * math.Pow(float64(i+1), k.Power-1)))
+		weights[i] = uint64(math.Ceil(0x1p32 * elementary.Pow(float64(i+1), k.Power-1)))
 	}
 	draw := func(rng *rand.Rand, _ bool) row { return k.draw(rng, weights) }
 	r, err := o.rule("Arora et al. 2023, arXiv:2312.04927", k.Vocabulary, k.Length, k.Vocabulary-k.Vocabulary/2, draw)

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 )
 
 // Markov is a source of random symbols, each of which depends on the last Order symbols. The drawn table of the
@@ -59,7 +61,7 @@ const certain = 1 << 32
 // sorted numbers. None is 0.
 func (k Markov) chain() chain {
 	rng := rand.New(rand.NewPCG(k.Seed, 0x636861696e))
-	c := make(chain, int(math.Round(math.Pow(float64(k.Symbols), float64(k.Order)))))
+	c := make(chain, int(math.Round(elementary.Pow(float64(k.Symbols), float64(k.Order)))))
 	for i := range c {
 		c[i] = []uint64{certain}
 		for len(c[i]) < k.Symbols {
@@ -94,7 +96,7 @@ func (c chain) optimum(n int) (o Optimum) {
 			p := c.probabilities(context)
 			o.Accuracy += share * slices.Max(p) / float64(n)
 			for x, q := range p {
-				o.Loss -= share * q * math.Log(q) / float64(n)
+				o.Loss -= share * q * elementary.Log(q) / float64(n)
 				then[(context*len(p)+x)%len(c)] += share * q
 			}
 		}

@@ -114,7 +114,7 @@ func (c *Core) average() {
 	}
 	c.eachAverage(func(w, average []float32) {
 		for i, x := range w {
-			average[i] += share * (x - average[i])
+			average[i] += float32(share * (x - average[i]))
 		}
 	})
 }

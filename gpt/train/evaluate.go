@@ -55,7 +55,7 @@ func (c *Core) evaluate(
 		}
 	}
 	for i, weight := range weights {
-		sum += losses[i] * weight
+		sum += float64(losses[i] * weight)
 		total += weight
 	}
 	use(losses, sum/total)

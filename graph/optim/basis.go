@@ -37,7 +37,7 @@ func (b basis[T]) add(beta float64, k int, g gemm.Matrix[T]) {
 	}
 	gemm.MulSymmetric(b.n, k, T(1-beta), g, g.T(), gemm.Matrix[T]{}, gemm.Mat(b.space, b.n))
 	for i, x := range b.sum.Data {
-		b.sum.Data[i] = T(beta)*normal(x) + b.space[i]
+		b.sum.Data[i] = T(T(beta)*normal(x)) + b.space[i]
 	}
 }
 

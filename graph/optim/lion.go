@@ -28,12 +28,12 @@ func (o Lion) Step(s Step) {
 }
 
 func moveBySign[T kernel.Float](o Lion, s Step, w, g, m []T) {
-	keep, rate, scale := T(1-s.Rate*s.Decay), T(s.Rate), T(s.Scale)
+	keep, rate, scale := T(1-float64(s.Rate*s.Decay)), T(s.Rate), T(s.Scale)
 	beta1, beta2, rest1, rest2 := T(o.Beta1), T(o.Beta2), T(1-o.Beta1), T(1-o.Beta2)
 	for i, g := range g {
 		g, old := scale*g, normal(m[i])
-		w[i] = keep*w[i] - rate*sign(beta1*old+rest1*g)
-		m[i] = beta2*old + rest2*g
+		w[i] = T(keep*w[i]) - T(rate*sign(T(beta1*old)+T(rest1*g)))
+		m[i] = T(beta2*old) + T(rest2*g)
 	}
 }
 

@@ -50,7 +50,7 @@ func (o Muon) products(shape, columns []int) (sum float64) {
 	k := float64(cmp.Or(o.Steps, 5))
 	for _, out := range matrices(shape, columns) {
 		n, m := float64(min(shape[0], out)), float64(max(shape[0], out))
-		sum += 3*n*n*m + (4*k-3)*n*n*n
+		sum += float64(3*n*n*m) + float64((4*k-3)*n*n*n)
 	}
 	return sum
 }
@@ -76,8 +76,8 @@ func muon[T kernel.Float](o Muon, s Step) {
 		for i := range in {
 			g, m, u := g.Row(i)[:out], m.Row(i)[:out], u.Row(i)[:out]
 			for j, g := range g {
-				m[j] = momentum*normal(m[j]) + scale*g
-				u[j] = scale*g + momentum*m[j]
+				m[j] = T(momentum*normal(m[j])) + T(scale*g)
+				u[j] = T(scale*g) + T(momentum*m[j])
 			}
 		}
 		normalise(u.Data)
@@ -85,7 +85,7 @@ func muon[T kernel.Float](o Muon, s Step) {
 			multiply(in, out, newtonB, polynomial(stepsOfSquare, u, in, out, space), u, 0, next)
 			u, next = next, u
 		}
-		keep, rate := T(1-s.Rate*s.Decay), -T(newtonB*s.Rate*o.scale(in, out))
+		keep, rate := T(1-float64(s.Rate*s.Decay)), -T(newtonB*s.Rate*o.scale(in, out))
 		multiply(in, out, rate, polynomial(steps, u, in, out, space), u, keep, w)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 )
 
 // ScheduleFree is AdamW with an average of its weights instead of a decaying learning rate (Defazio et al. 2024,
@@ -47,15 +48,15 @@ func interpolate[T kernel.Float](o ScheduleFree, s Step, y, g, z, v []T) {
 		copy(z, y)
 	}
 	c, beta1 := o.weight(s.T), cmp.Or(o.Beta1, 0.9)
-	old, share, keepZ := T(1-c), T(1-beta1+beta1*c), T(1-beta1)
+	old, share, keepZ := T(1-c), T(1-beta1+float64(beta1*c)), T(1-beta1)
 	rate, decay, scale, eps := T(s.Rate), T(s.Rate*s.Decay), T(s.Scale), T(cmp.Or(o.Eps, 1e-8))
-	beta2, rest, root := T(o.Beta2), T(1-o.Beta2), T(1/math.Sqrt(1-math.Pow(o.Beta2, float64(s.T))))
+	beta2, rest, root := T(o.Beta2), T(1-o.Beta2), T(1/math.Sqrt(1-elementary.Pow(o.Beta2, float64(s.T))))
 	for i, g := range g {
 		g *= scale
-		v[i] = beta2*v[i] + rest*g*g
-		x := y[i] - keepZ*z[i] // β₁x
-		z[i] -= rate*g/(T(math.Sqrt(float64(v[i])))*root+eps) + decay*y[i]
-		y[i] = old*x + share*z[i]
+		v[i] = T(beta2*v[i]) + T(rest*g*g)
+		x := y[i] - T(keepZ*z[i]) // β₁x
+		z[i] -= T(rate*g)/(T(T(math.Sqrt(float64(v[i])))*root)+eps) + T(decay*y[i])
+		y[i] = T(old*x) + T(share*z[i])
 	}
 }
 
@@ -73,5 +74,5 @@ func (o ScheduleFree) weight(t int) float64 {
 // x ← x + s(y − x) with s = c/(1−β₁+β₁c).
 func (o ScheduleFree) Share(t int) float64 {
 	c, beta1 := o.weight(t), cmp.Or(o.Beta1, 0.9)
-	return c / (1 - beta1 + beta1*c)
+	return c / (1 - beta1 + float64(beta1*c))
 }

@@ -32,14 +32,14 @@ func (o SGD) Step(s Step) {
 }
 
 func descend[T kernel.Float](o SGD, s Step, w, g, m []T) {
-	keep, rate, momentum, scale := T(1-s.Rate*s.Decay), T(s.Rate), T(o.Momentum), T(s.Scale)
+	keep, rate, momentum, scale := T(1-float64(s.Rate*s.Decay)), T(s.Rate), T(o.Momentum), T(s.Scale)
 	for i, g := range g {
 		if m == nil {
-			w[i] = keep*w[i] - rate*(scale*g)
+			w[i] = T(keep*w[i]) - T(rate*T(scale*g))
 			continue
 		}
-		m[i] = momentum*normal(m[i]) + scale*g
-		w[i] = keep*w[i] - rate*m[i]
+		m[i] = T(momentum*normal(m[i])) + T(scale*g)
+		w[i] = T(keep*w[i]) - T(rate*m[i])
 	}
 }
 

@@ -45,7 +45,7 @@ func (o SOAP) products(shape, columns []int) (sum float64) {
 	for _, out := range matrices(shape, columns) {
 		for _, side := range [][2]int{{shape[0], out}, {out, shape[0]}} {
 			if n, m := float64(side[0]), float64(side[1]); o.rotates(side[0]) {
-				sum += 5*n*n*m + (8*n*n*n+2*n*n*m)/f
+				sum += float64(5*n*n*m) + (float64(8*n*n*n)+float64(2*n*n*m))/f
 			}
 		}
 	}
@@ -88,7 +88,7 @@ func (o SOAP) Step(s Step) {
 
 func soap[T kernel.Float](o SOAP, s Step) {
 	adam := kernel.AdamW{LR: s.Rate, Beta1: o.Beta1, Beta2: o.Beta2, Eps: cmp.Or(o.Eps, 1e-8)}
-	beta, keep, scale := cmp.Or(o.ShampooBeta, o.Beta2), T(1-s.Rate*s.Decay), T(s.Scale)
+	beta, keep, scale := cmp.Or(o.ShampooBeta, o.Beta2), T(1-float64(s.Rate*s.Decay)), T(s.Scale)
 	eachMatrix(s, func(_, in, out int, w, g, m, v gemm.Matrix[T]) {
 		inBasis, outBasis := o.basisLen(in), o.basisLen(out)
 		space := room[T](s, inBasis+outBasis+2*in*out)
@@ -111,7 +111,7 @@ func soap[T kernel.Float](o SOAP, s Step) {
 		for i := range in {
 			w := w.Row(i)[:out]
 			for j, step := range back.Row(i)[:out] {
-				w[j] = keep*w[j] + step
+				w[j] = T(keep*w[j]) + step
 			}
 		}
 		if s.T == 1 || s.T%cmp.Or(o.Frequency, 10) == 0 {

@@ -26,7 +26,7 @@ func decodeQ4_0(x []float32, b []byte) {
 func decodeQ4_1(x []float32, b []byte) {
 	d, m := half(b), half(b[2:])
 	for i, n := range b[4:20] {
-		x[i], x[i+16] = d*float32(n&15)+m, d*float32(n>>4)+m
+		x[i], x[i+16] = float32(d*float32(n&15))+m, float32(d*float32(n>>4))+m
 	}
 }
 
@@ -43,8 +43,8 @@ func decodeQ5_0(x []float32, b []byte) {
 func decodeQ5_1(x []float32, b []byte) {
 	d, m, fifth := half(b), half(b[2:]), long(b[4:])
 	for i, n := range b[8:24] {
-		x[i] = d*float32(int(n&15)+bit(fifth, i)<<4) + m
-		x[i+16] = d*float32(int(n>>4)+bit(fifth, i+16)<<4) + m
+		x[i] = float32(d*float32(int(n&15)+bit(fifth, i)<<4)) + m
+		x[i+16] = float32(d*float32(int(n>>4)+bit(fifth, i+16)<<4)) + m
 	}
 }
 

@@ -16,9 +16,9 @@ func decodeQ4_K(x []float32, b []byte) {
 	d, m, packed, ns := half(b), half(b[2:]), b[4:16], b[16:144]
 	for c := range 8 {
 		s, t := scales(packed, c)
-		s, t = d*s, m*t
+		s, t = float32(d*s), float32(m*t)
 		for i, n := range ns[c/2*32:][:32] {
-			x[32*c+i] = s*float32(n>>(c%2*4)&15) - t
+			x[32*c+i] = float32(s*float32(n>>(c%2*4)&15)) - t
 		}
 	}
 }
@@ -28,9 +28,9 @@ func decodeQ5_K(x []float32, b []byte) {
 	d, m, packed, fifth, ns := half(b), half(b[2:]), b[4:16], b[16:48], b[48:176]
 	for c := range 8 {
 		s, t := scales(packed, c)
-		s, t = d*s, m*t
+		s, t = float32(d*s), float32(m*t)
 		for i, n := range ns[c/2*32:][:32] {
-			x[32*c+i] = s*float32(n>>(c%2*4)&15|fifth[i]>>c&1<<4) - t
+			x[32*c+i] = float32(s*float32(n>>(c%2*4)&15|fifth[i]>>c&1<<4)) - t
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 	"github.com/pkg/errors"
 )
 
@@ -15,7 +16,7 @@ const llama3Low, llama3High, llama3Original = 1, 4, 8192
 // llama3Factor returns the factor of the wavelength of feature pair i of n: 1 for more than 4 turns, factor for less
 // than 1, and between them 1/((1 − s)/factor + s), where s grows from 0 to 1 with the number of turns.
 func llama3Factor(i, n int, theta, factor float64) float64 {
-	turns := llama3Original * math.Pow(theta, -float64(i)/float64(n)) / (2 * math.Pi)
+	turns := llama3Original * elementary.Pow(theta, -float64(i)/float64(n)) / (2 * math.Pi)
 	s := max(0, min(1, (turns-llama3Low)/(llama3High-llama3Low)))
 	return 1 / ((1-s)/factor + s)
 }

@@ -1,6 +1,6 @@
 package kernel
 
-import "math"
+import "github.com/pedestrian-ml/pedestrian/internal/elementary"
 
 // BinaryCrossEntropy returns the mean of max(z, 0) − z·y + ln(1 + e^(−|z|)). It sums parts of fixed size in a fixed
 // order.
@@ -9,7 +9,7 @@ func BinaryCrossEntropy[T Float](p *Pool, z, y []T) (loss float64) {
 	p.For(Parts, func(part int) {
 		for i := part * len(z) / Parts; i < (part+1)*len(z)/Parts; i++ {
 			v := float64(z[i])
-			parts[part] += max(v, 0) - v*float64(y[i]) + math.Log1p(math.Exp(min(v, -v)))
+			parts[part] += max(v, 0) - float64(v*float64(y[i])) + elementary.Log1p(elementary.Exp(min(v, -v)))
 		}
 	})
 	for _, sum := range parts {

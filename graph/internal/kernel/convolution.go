@@ -96,6 +96,6 @@ func MulAdd[T Float](z, x, y []T) {
 		return
 	}
 	for i, v := range x {
-		z[i] += v * y[i]
+		z[i] += T(v * y[i])
 	}
 }

@@ -75,7 +75,7 @@ func DotRows[T Float](dots, x, y []T, cols, stride int) {
 		sum := T(0)
 		y := y[i*stride:][:cols]
 		for j, v := range x[i*stride:][:cols] {
-			sum += v * y[j]
+			sum += T(v * y[j])
 		}
 		dots[i] = sum
 	}
@@ -118,7 +118,7 @@ func MulAddRows[T Float](z, x, factors []T, cols, stride int) {
 	for i, factor := range factors {
 		z := z[i*stride:][:cols]
 		for j, v := range x[i*stride:][:cols] {
-			z[j] += v * factor
+			z[j] += T(v * factor)
 		}
 	}
 }
@@ -220,6 +220,6 @@ func (relu2Slope[T]) of(dx, x, dy []T) {
 		return
 	}
 	for i, v := range x {
-		dx[i] = 2 * (dy[i] * max(v, 0))
+		dx[i] = T(2 * (dy[i] * max(v, 0)))
 	}
 }

@@ -28,7 +28,7 @@ func (l *lookup[T]) Do(from, to int) {
 		}
 		x := l.x[i*d : (i+1)*d]
 		for j, v := range row {
-			y[j] = l.c*x[j] + v
+			y[j] = T(l.c*x[j]) + v
 		}
 	}
 }

@@ -19,7 +19,7 @@ type normalNode struct{ cdf, pdf, slope float32 } // Φ, φ, φ' at a node, the 
 var normalTable = func() (table [2*normalRange*normalSteps + 2]normalNode) {
 	const h = 1. / normalSteps
 	for i := range table {
-		x := float64(i)*h - normalRange
+		x := float64(float64(i)*h) - normalRange
 		pdf := math.Exp(-x*x/2) / math.Sqrt(2*math.Pi)
 		table[i] = normalNode{float32(math.Erfc(-x/math.Sqrt2) / 2), float32(pdf * h), float32(-x * pdf * h)}
 	}
@@ -99,11 +99,11 @@ const (
 
 // logistic returns s = 1/(1 + e^(−2u)) and its derivative s(1−s)·2u', where 1−s = s·e^(−2u) does not cancel.
 func logistic[T Float](x T) (s, slope T) {
-	e := Exp(-2 * tanhA * (x + tanhB*x*x*x))
+	e := Exp(-2 * tanhA * (x + T(tanhB*x*x*x)))
 	if s = 1 / (1 + e); s == 0 || e == 0 {
 		return s, 0
 	}
-	return s, s * s * e * 2 * tanhA * (1 + 3*tanhB*x*x)
+	return s, s * s * e * 2 * tanhA * (1 + T(3*tanhB*x*x))
 }
 
 // GELUTanh computes y = ½x(1 + tanh u).

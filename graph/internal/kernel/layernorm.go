@@ -73,7 +73,7 @@ func (a *normBackwardTask[T]) Do(part, _ int) {
 		for j, v := range x {
 			// T(…) rounds the product as project does. Otherwise a fused multiply-subtract leaves the rounding of the
 			// mean where the products are equal and the gradient is 0.
-			row[j] = (T(dy[j]*a.W[j]) - m - (v-mean[i])*inv[i]*q) * inv[i]
+			row[j] = (T(dy[j]*a.W[j]) - m - T((v-mean[i])*inv[i]*q)) * inv[i]
 		}
 	}
 }

@@ -70,7 +70,7 @@ func (a *sigmaNormBackwardTask[T]) Do(part, _ int) {
 		m, q := T(g), T(gx)/a.Spread[i]
 		for j, v := range x {
 			// T(…) rounds the product as in LayerNormBackward.
-			dx[j] = (T(dy[j]*a.W[j]) - m - (v-mu)*q) * inv
+			dx[j] = (T(dy[j]*a.W[j]) - m - T((v-mu)*q)) * inv
 		}
 	}
 }

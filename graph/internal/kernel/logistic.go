@@ -1,9 +1,8 @@
 package kernel
 
 import (
-	"math"
-
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
+	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 )
 
 // Logistic returns σ(x) = 1/(1 + e^(−x)) and 1 − σ(x) = σ(x)·e^(−x), which does not cancel. It is σ(−x), the form of
@@ -113,11 +112,11 @@ func Exps[T Float](x []T) {
 // remainder is below 2e-8 of it.
 func log1p[T Float](x T) T {
 	if y, ok := any(x).(float64); ok {
-		return T(math.Log1p(y))
+		return T(elementary.Log1p(y))
 	}
 	s := x / (2 + x)
 	t := s * s
-	return 2 * s * (1 + t*(1./3+t*(1./5+t*(1./7+t*(1./9+t*(1./11+t*(1./13)))))))
+	return 2 * s * series(t, 1, 1./3, 1./5, 1./7, 1./9, 1./11, 1./13)
 }
 
 // SoftplusBackward computes dx = dy∘σ(x).

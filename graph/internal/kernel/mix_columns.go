@@ -97,7 +97,7 @@ func dot[T Float](sum, x, y []T) {
 	}
 	sum[0] = 0
 	for i, v := range x {
-		sum[0] += v * y[i]
+		sum[0] += T(v * y[i])
 	}
 }
 

@@ -45,7 +45,7 @@ func moments[T Float](x []T) (mean, variance float64) {
 	mean /= float64(len(x))
 	for _, v := range x {
 		c := float64(v) - mean
-		variance += c * c
+		variance += float64(c * c)
 	}
 	return mean, variance / float64(len(x))
 }
@@ -67,7 +67,7 @@ func project[T Float](dw, db, x, w, dy []T, mean, inv T) (g, gx float64) {
 		delta := dy[j] * w[j]
 		g += float64(delta)
 		gx += float64(delta * hat)
-		dw[j] += dy[j] * hat
+		dw[j] += T(dy[j] * hat)
 		db[j] += dy[j]
 	}
 	return g / float64(len(x)), gx / float64(len(x))

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
+	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 )
 
 // AdamW is one update of decoupled weight decay: with t counted from 1 and g the clipped gradient scale·dw,
@@ -17,9 +18,9 @@ func Update[T Float](o AdamW, t int, scale float64, w, dw, m, v []T) {
 		return
 	}
 	b1, b2 := T(o.Beta1), T(o.Beta2)
-	rate := T(o.LR / (1 - math.Pow(o.Beta1, float64(t))))
-	root := T(1 / math.Sqrt(1-math.Pow(o.Beta2, float64(t))))
-	keep, eps, s := T(1-o.LR*o.Decay), T(o.Eps), T(scale)
+	rate := T(o.LR / (1 - elementary.Pow(o.Beta1, float64(t))))
+	root := T(1 / math.Sqrt(1-elementary.Pow(o.Beta2, float64(t))))
+	keep, eps, s := T(1-float64(o.LR*o.Decay)), T(o.Eps), T(scale)
 	if fast := simd.Of[T](); fast != nil {
 		fast.AdamW(simd.Float32s(w), simd.Float32s(dw), simd.Float32s(m), simd.Float32s(v), &[9]float32{
 			float32(s), float32(b1), float32(1 - b1), float32(b2), float32(1 - b2),
@@ -29,9 +30,9 @@ func Update[T Float](o AdamW, t int, scale float64, w, dw, m, v []T) {
 	}
 	for i, g := range dw {
 		g *= s
-		m[i] = b1*m[i] + (1-b1)*g
-		v[i] = b2*v[i] + (1-b2)*g*g
-		w[i] = keep*w[i] - rate*m[i]/(T(math.Sqrt(float64(v[i])))*root+eps)
+		m[i] = T(b1*m[i]) + T((1-b1)*g)
+		v[i] = T(b2*v[i]) + T((1-b2)*g*g)
+		w[i] = T(keep*w[i]) - T(rate*m[i])/(T(T(math.Sqrt(float64(v[i])))*root)+eps)
 	}
 }
 
@@ -85,7 +86,7 @@ func squares[T Float](x []T) (sum float64) {
 		return fast.SumSquares(simd.Float32s(x))
 	}
 	for _, v := range x {
-		sum += float64(v) * float64(v)
+		sum += float64(float64(v) * float64(v))
 	}
 	return sum
 }

@@ -1,6 +1,6 @@
 package kernel
 
-import "math"
+import "github.com/pedestrian-ml/pedestrian/internal/elementary"
 
 // Rollout holds n actions and their returns: all slices have n entries. Baseline is optional, nil stands for 0. Old is
 // ln π_old(action), which PPOClip needs.
@@ -26,7 +26,7 @@ func Reinforce[T Float](p *Pool, logits, lse, factor []T, r Rollout[T]) (loss fl
 	for i, a := range r.Actions {
 		f := float64(r.Weights[i]) * r.advantage(i) * share
 		factor[i] = T(f)
-		loss -= f * float64(logits[i*v+a]-lse[i])
+		loss -= float64(f * float64(logits[i*v+a]-lse[i]))
 	}
 	return loss
 }
@@ -38,12 +38,12 @@ func PPOClip[T Float](p *Pool, logits, lse, factor []T, r Rollout[T], clip float
 	share, v := 1/total(r.Weights), len(logits)/len(lse)
 	for i, a := range r.Actions {
 		adv, w := r.advantage(i), float64(r.Weights[i])*share
-		ratio := math.Exp(float64(logits[i*v+a]-lse[i]) - float64(r.Old[i]))
+		ratio := elementary.Exp(float64(logits[i*v+a]-lse[i]) - float64(r.Old[i]))
 		clipped := min(max(ratio, 1-clip), 1+clip)
 		if factor[i] = T(w * adv * ratio); clipped*adv < ratio*adv {
 			factor[i], ratio = 0, clipped
 		}
-		loss -= w * adv * ratio
+		loss -= float64(w * adv * ratio)
 	}
 	return loss
 }

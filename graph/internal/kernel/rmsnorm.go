@@ -38,7 +38,7 @@ func rmsRows[T Float](y, x, w, inv []T, eps float64) {
 	for i := range inv {
 		row, squares := x[i*d:(i+1)*d], 0.0
 		for _, v := range row {
-			squares += float64(v) * float64(v)
+			squares += float64(float64(v) * float64(v))
 		}
 		inv[i] = T(1 / math.Sqrt(squares/float64(d)+eps))
 		scaleShift(y[i*d:(i+1)*d], row, w, nil, 0, inv[i])
@@ -73,7 +73,7 @@ func rmsRowsBackward[T Float](dx, dw, db, x, w, dy, inv []T) {
 		x, dy, dx := x[i*d:(i+1)*d], dy[i*d:(i+1)*d], dx[i*d:(i+1)*d]
 		_, gx := project(dw, db, x, w, dy, 0, s)
 		for j, v := range x {
-			dx[j] = (dy[j]*w[j] - v*s*T(gx)) * s
+			dx[j] = (T(dy[j]*w[j]) - T(v*s*T(gx))) * s
 		}
 	}
 }

@@ -40,7 +40,7 @@ func rotate[T Float](y, x, cos, sin []T, back bool) {
 			s = -s
 		}
 		even, odd := x[2*i], x[2*i+1]
-		y[2*i] = even*c - odd*s
-		y[2*i+1] = even*s + odd*c
+		y[2*i] = T(even*c) - T(odd*s)
+		y[2*i+1] = T(even*s) + T(odd*c)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
+	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 )
 
 // Softmax turns a row of scores into weights, in place: e^(x + mask − max)/Σ, exactly 0 where the mask is −∞. In a row
@@ -98,7 +99,7 @@ func logSumExps[T Float](p *Pool, lse, logits []T) {
 	p.Rows(len(lse), v, func(from, to int) {
 		for i := from; i < to; i++ {
 			top, total := expSum(logits[i*v : (i+1)*v])
-			lse[i] = top + T(math.Log(total))
+			lse[i] = top + T(elementary.Log(total))
 		}
 	})
 }
@@ -153,10 +154,10 @@ func (r Regularized[T]) CrossEntropy(p *Pool, logits, lse []T, targets []int, ig
 			continue
 		}
 		if r.Smoothing > 0 {
-			sum += r.Smoothing * (float64(logits[i*v+y]) - float64(r.Means[i]))
+			sum += float64(r.Smoothing * (float64(logits[i*v+y]) - float64(r.Means[i])))
 		}
 		if r.ZLoss > 0 {
-			sum += r.ZLoss * float64(lse[i]) * float64(lse[i])
+			sum += float64(r.ZLoss * float64(lse[i]) * float64(lse[i]))
 		}
 	}
 	return sum, kept
@@ -194,7 +195,7 @@ func (r Regularized[T]) CrossEntropyBackward(
 			}
 			factor := scale
 			if r.ZLoss > 0 {
-				factor = T(float64(scale) * (1 + 2*r.ZLoss*float64(lse[i])))
+				factor = T(float64(scale) * (1 + float64(2*r.ZLoss*float64(lse[i]))))
 			}
 			top, factor := shift(z, lse[i], factor)
 			if fast := simd.Of[T](); fast != nil {

@@ -66,7 +66,7 @@ func threadsFor(work, pingPong float64, most int) int {
 
 // shared returns the time of a loop on n > 1 threads.
 func shared(work, pingPong float64, n int) float64 {
-	return work/float64(n) + (sharedOnce+float64(n)*sharedByEach)*pingPong
+	return work/float64(n) + float64((sharedOnce+float64(float64(n)*sharedByEach))*pingPong)
 }
 
 // speed returns the number of operations that one thread does in a nanosecond: roughly the speed of a Zen 5 in small

@@ -85,7 +85,7 @@ func (e *excludeBackward[T]) Do(part, _ int) {
 		e.shares(s, w, y, v)
 		DotRows(a, dz, v, e.Width, e.Width)
 		for h := range a {
-			sums[h] -= s[h] * a[h]
+			sums[h] -= T(s[h] * a[h])
 			a[h] *= -e.lambda(h) / w[h]
 			w[h] = -2 * a[h] * s[h]
 			s[h] *= -e.lambda(h)

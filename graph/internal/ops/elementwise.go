@@ -74,7 +74,7 @@ func (b *Builder) Opposed(x, y *G.Node, sign, limit float64) (*G.Node, error) {
 func opposed[T kernel.Float](sign, limit float64) body[T] {
 	return func(out []T, in [][]T) {
 		for i, v := range in[0] {
-			w := T(sign) * in[1][i]
+			w := T(T(sign) * in[1][i])
 			switch out[i] = v + w; {
 			case out[i] == out[i] || v != v:
 			case w != w: // y is NaN because x is an infinity
@@ -150,7 +150,7 @@ func mulAddOne[T kernel.Float](x, scale, shift T) T {
 	case shift == 0:
 		return scale * x
 	}
-	return scale*x + shift
+	return T(scale*x) + shift
 }
 
 // Erf returns the error function. Its derivative, 2/√π·e^(−x²), consists of stock operations.

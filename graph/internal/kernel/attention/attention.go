@@ -106,7 +106,7 @@ func (m Mask[T]) index(b, j int) int { return b%m.Batch*m.Heads + j%m.Heads }
 func dot[T kernel.Float](x, y []T) (sum T) {
 	y = y[:len(x)]
 	for i, v := range x {
-		sum += v * y[i]
+		sum += T(v * y[i])
 	}
 	return sum
 }

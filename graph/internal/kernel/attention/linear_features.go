@@ -78,7 +78,7 @@ func (t Taylor[T]) back(dx gemm.Matrix[T], dphi, phi []T, x gemm.Matrix[T], d in
 		row, hat, delta := dx.Data[:d], phi[1:d+1], dphi[1:d+1]
 		share, along := t.share(x.Data[:d]), dot(hat, delta)
 		for j, v := range hat {
-			row[j] = (delta[j] - v*along) * share
+			row[j] = (delta[j] - T(v*along)) * share
 		}
 	}
 }

@@ -16,7 +16,7 @@ func (f *Flash[T]) SinkGradients(pool *kernel.Pool, db, y, dy []T) {
 				out, grad := s.of(y), s.of(dy)
 				for i, top := range s.top {
 					d := dot(out.Data[i*out.Stride:][:f.V], grad.Data[i*grad.Stride:][:f.V])
-					sum -= kernel.Exp(f.Sinks[j]-top) / s.total[i] * d
+					sum -= T(kernel.Exp(f.Sinks[j]-top) / s.total[i] * d)
 				}
 			}
 		}

@@ -34,7 +34,7 @@ func softcap[T kernel.Float](x, slope []T, limit T) {
 		t := kernel.Tanh(v / limit)
 		x[i] = limit * t
 		if slope != nil {
-			slope[i] = 1 - t*t
+			slope[i] = 1 - T(t*t)
 		}
 	}
 }

@@ -1,10 +1,9 @@
 package attention
 
 import (
-	"math"
-
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
+	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 )
 
 // Weights is the function that turns the scores of a query into the weights of its keys.
@@ -38,7 +37,7 @@ func (s *head[T]) start(from, to int) {
 }
 
 // logKeys returns ln n, or 0 for a query that sees no key.
-func logKeys[T kernel.Float](n int) T { return T(math.Log(float64(max(1, n)))) }
+func logKeys[T kernel.Float](n int) T { return T(elementary.Log(float64(max(1, n)))) }
 
 // weigh turns a tile of scores of the queries from number first into weights, as softmaxTile or sigmoidTile does. It
 // reports whether the results so far must be multiplied by keep.

@@ -108,7 +108,7 @@ func GatesBackward[T kernel.Float](p *kernel.Pool, r Router, dz, dy, y, z []T) {
 			for e, v := range y {
 				if v != 0 {
 					sum += probabilities[e]
-					dot += dy[e] * v
+					dot += T(dy[e] * v)
 				}
 			}
 			var mean T // Σ p∘dp
@@ -117,7 +117,7 @@ func GatesBackward[T kernel.Float](p *kernel.Pool, r Router, dz, dy, y, z []T) {
 					if dz[e] = dy[e]; r.Norm {
 						dz[e] = (dy[e] - dot) / (sum + Least)
 					}
-					mean += probabilities[e] * dz[e]
+					mean += T(probabilities[e] * dz[e])
 				}
 			}
 			for e, v := range z {

@@ -148,7 +148,7 @@ func dotPlain(of blocks.Type, row []byte, v *vectors) (sum float32) {
 				whole += (int32(n&15)-8)*int32(x[i]) + (int32(n>>4)-8)*int32(x[i+16])
 			}
 		}
-		sum += blocks.Half(binary.LittleEndian.Uint16(block)) * scale * float32(whole)
+		sum += float32(blocks.Half(binary.LittleEndian.Uint16(block)) * scale * float32(whole))
 	}
 	return sum
 }
@@ -175,7 +175,7 @@ func (p *Part) dots(y, x []float32, data []byte, m, n, k int) {
 				w = math.Float32frombits(uint32(binary.LittleEndian.Uint16(row[2*i:])) << 16)
 			}
 			for v := range m {
-				y[v*n+r] += w * x[v*k+i]
+				y[v*n+r] += float32(w * x[v*k+i])
 			}
 		}
 	}

@@ -1,10 +1,9 @@
 package recurrent
 
 import (
-	"math"
-
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
+	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 )
 
 // decay holds the products of the gates of consecutive tokens in a chunk. Its operands have a row for each token and a
@@ -56,15 +55,15 @@ func (e *even[T]) load(c int, row func(i int) []T) {
 	sum, product, p := 0.0, 1.0, e.products[:c]
 	for i := range p {
 		g := float64(row(i)[0])
-		sum, product = sum+g, product*math.Exp(g)
+		sum, product = sum+g, product*elementary.Exp(g)
 		e.first[i], p[i] = T(product), product
 		if product >= mild && e.n == i {
 			e.inverse[i], e.n = T(1/product), i+1
 		}
 	}
-	e.less = T(math.Expm1(sum))
+	e.less = T(elementary.Expm1(sum))
 	for i := e.n; i < c; i++ {
-		e.multiply(i, T(math.Exp(float64(row(i)[0]))))
+		e.multiply(i, T(elementary.Exp(float64(row(i)[0]))))
 	}
 	if e.n < c {
 		copy(e.last, e.d[(c-1)*c:][:c])
@@ -133,6 +132,6 @@ func (e *even[T]) all(state []T, _ int) {
 		return
 	}
 	for i, v := range state {
-		state[i] = v + e.less*v
+		state[i] = v + T(e.less*v)
 	}
 }

@@ -1,11 +1,11 @@
 package recurrent
 
 import (
-	"math"
 	"sort"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
+	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 )
 
 // each is the decay of heads with a gate for each row of the state. The scores of tokens for which all α_{1…i} are mild
@@ -181,7 +181,7 @@ func (e *each[T]) scoresBackward(dr, dk, da, r, k []T) {
 // addScaled adds by·x∘f to y.
 func addScaled[T kernel.Float](y, x, f []T, by T) {
 	for i, v := range x {
-		y[i] += by * v * f[i]
+		y[i] += T(by * v * f[i])
 	}
 }
 
@@ -204,10 +204,10 @@ func (e *each[T]) all(state []T, v int) {
 		}
 	}
 	for d, sum := range e.sums {
-		less := T(math.Expm1(sum))
+		less := T(elementary.Expm1(sum))
 		row := state[d*v:][:v]
 		for i, x := range row {
-			row[i] = x + less*x
+			row[i] = x + T(less*x)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func ElmanBackward[T kernel.Float](p *kernel.Pool, da, dw, h, w, dh []T, batch, 
 				delta = dh[i : i+d]
 			}
 			for j, y := range h[i : i+d] {
-				row[j] = delta[j] * (1 - y*y)
+				row[j] = delta[j] * (1 - T(y*y))
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 )
 
 // LRU computes the gates a = σ(Λ)^(Power·σ(z)) of a real-gated linear recurrent unit, in rows of Λ's width, as
@@ -12,7 +13,7 @@ type LRU struct{ Power float64 }
 
 // rate returns Power·ln σ(Λ).
 func (l LRU) rate(lambda float64) float64 {
-	return -l.Power * (max(0, -lambda) + math.Log1p(math.Exp(-math.Abs(lambda))))
+	return -l.Power * (max(0, -lambda) + elementary.Log1p(elementary.Exp(-math.Abs(lambda))))
 }
 
 // Decay computes c = e^(σ(z)∘rate) − 1. rates, of Λ's width, are overwritten.
@@ -25,7 +26,7 @@ func Decay[T kernel.Float](p *kernel.Pool, l LRU, c, z, lambda []T, rates []floa
 		for i := from; i < to; i++ {
 			for j, x := range z[i*d:][:d] {
 				s, _ := kernel.Logistic(float64(x))
-				c[i*d+j] = T(math.Expm1(s * rates[j]))
+				c[i*d+j] = T(elementary.Expm1(s * rates[j]))
 			}
 		}
 	})
@@ -42,7 +43,7 @@ func DecayBackward[T kernel.Float](p *kernel.Pool, l LRU, dz, dlambda, dc, c, z,
 				s, rest := kernel.Logistic(float64(z[i]))
 				dlog := float64(dc[i]) * (1 + float64(c[i])) // at ln a
 				dz[i] += T(dlog * rate * s * rest)
-				sum += dlog * s
+				sum += float64(dlog * s)
 			}
 			_, slope := kernel.Logistic(float64(lambda[j]))
 			dlambda[j] += T(sum * l.Power * slope)
@@ -91,7 +92,7 @@ func ShareBackward[T kernel.Float](p *kernel.Pool, dz, dc, c []T) {
 	p.Range(len(c), 8192, func(from, to int) {
 		dz, dc := dz[from:to], dc[from:to]
 		for i, v := range c[from:to] {
-			dz[i] += dc[i] * v * (1 + v)
+			dz[i] += T(dc[i] * v * (1 + v))
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 )
 
 // Norms computes √ΣS², the norm of the state of every head after every token, (Batch·Tokens, Heads). It goes from token
@@ -34,7 +35,7 @@ func (s *pass[T]) step(state, u []float64, t int) (squares float64) {
 		for j := range row {
 			row[j] *= alpha
 			if s.Delta {
-				u[j] -= row[j] * float64(k)
+				u[j] -= float64(row[j] * float64(k))
 			}
 		}
 	}
@@ -45,8 +46,8 @@ func (s *pass[T]) step(state, u []float64, t int) (squares float64) {
 	for i, k := range k {
 		row := state[i*s.V:][:s.V]
 		for j := range row {
-			row[j] += float64(k) * beta * u[j]
-			squares += row[j] * row[j]
+			row[j] += float64(float64(k) * beta * u[j])
+			squares += float64(row[j] * row[j])
 		}
 	}
 	return squares
@@ -63,5 +64,5 @@ func (s *pass[T]) alpha(t, i int) float64 {
 	default:
 		gates = s.row(s.x.Gates, t, s.Gates)
 	}
-	return math.Exp(float64(gates[min(i, s.Gates-1)]))
+	return elementary.Exp(float64(gates[min(i, s.Gates-1)]))
 }

@@ -73,6 +73,6 @@ func solveFewT[T kernel.Float](x, n []T, cols, stride int) {
 func subtract[T kernel.Float](y, x []T, by T) {
 	y = y[:len(x)]
 	for i, v := range x {
-		y[i] -= by * v
+		y[i] -= T(by * v)
 	}
 }
