@@ -138,7 +138,7 @@ func (x Expr) hold(rows int) error {
 	if rows <= x.rule.held {
 		return nil
 	}
-	bytes := float64(x.g.ops.Dtype.Size()) * float64(float64(rows-x.rule.held)*float64(x.shape[len(x.shape)-1]))
+	bytes := float64(float64(x.g.ops.Dtype.Size()) * float64(float64(rows-x.rule.held)*float64(x.shape[len(x.shape)-1])))
 	if err := x.g.allows(bytes); err != nil {
 		return errors.Wrapf(err, "%s: %d rows of shape %v", x.name, rows, tensor.Shape(x.shape))
 	}

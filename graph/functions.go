@@ -4,12 +4,35 @@ import (
 	"math"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
+	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 )
 
 func (x Expr) unary(name string, f func(*G.Node) (*G.Node, error)) Expr {
 	return x.apply(name, func() (*G.Node, error) { return f(x.node) })
+}
+
+// smooth returns stock(x), or f(x) in float32, where the stock operations compute other bits on some processors. df is the
+// derivative, of x and f(x).
+func (x Expr) smooth(name string, stock func(*G.Node) (*G.Node, error), f func(float64) float64,
+	df func(x, y float64) float64) Expr {
+	if x.g == nil || x.node == nil || x.g.ops.Dtype != tensor.Float32 {
+		return x.unary(name, stock)
+	}
+	return x.Apply(Op{name, x.Shape(), Pass[float32]{
+		func(y []float32, x [][]float32) {
+			for i, v := range x[0] {
+				y[i] = float32(f(float64(v)))
+			}
+		},
+		func(dx [][]float32, dy, y []float32, x [][]float32) {
+			for i, v := range x[0] {
+				dx[0][i] = dy[i] * float32(df(float64(v), float64(y[i])))
+			}
+		},
+	}, Pass[float64]{}, 1})
 }
 
 // Square returns x², entry by entry.
@@ -19,13 +42,19 @@ func (x Expr) Square() Expr { return x.unary("square", G.Square) }
 func (x Expr) Sqrt() Expr { return x.unary("sqrt", G.Sqrt) }
 
 // Exp returns eˣ.
-func (x Expr) Exp() Expr { return x.unary("exp", G.Exp) }
+func (x Expr) Exp() Expr {
+	return x.smooth("exp", G.Exp, elementary.Exp, func(_, y float64) float64 { return y })
+}
 
-// Log returns ln x. In float32, subnormal positive numbers give values between −88.1 and −87.3.
-func (x Expr) Log() Expr { return x.unary("log", G.Log) }
+// Log returns ln x.
+func (x Expr) Log() Expr {
+	return x.smooth("log", G.Log, elementary.Log, func(x, _ float64) float64 { return 1 / x })
+}
 
 // Tanh returns tanh x.
-func (x Expr) Tanh() Expr { return x.unary("tanh", G.Tanh) }
+func (x Expr) Tanh() Expr {
+	return x.smooth("tanh", G.Tanh, elementary.Tanh, func(_, y float64) float64 { return 1 - float64(y*y) })
+}
 
 // Cube returns x³.
 func (x Expr) Cube() Expr { return x.unary("cube", G.Cube) }

@@ -8,6 +8,7 @@
 //	go run ./examples/verify -model out -data input.txt               # the weights of a trained model
 //	go run ./examples/verify -all                                     # every layer on its own
 //	go run ./examples/verify -exact                                   # all formulas by hand, without rounding
+//	go run ./examples/verify -hash                                    # six trainings, with the same hash on every machine
 //	go run ./examples/verify -page equations.html                     # a page of the papers' equations
 //
 // It exits with status 1 if any gradient disagrees, and prints where the first wrong Δ is, from the loss downwards.
@@ -63,7 +64,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c := small()
 	flags := program.Flags("verify", stderr)
 	var loss, saved, data, pagePath, preset string
-	var asJSON, all, inField bool
+	var asJSON, all, inField, hash bool
 	training := slices.DeleteFunc(train.Fields(&c.Training, &c.Run, nil, nil).Names(), func(name string) bool {
 		return slices.Contains([]string{"batch_size", "seed", "memory_limit", "precision"}, name)
 	})
@@ -77,13 +78,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		flags.BoolVar(&all, "all", false, "check every layer on its own instead of a model")
 		flags.BoolVar(&inField, "exact", false,
 			"compare all formulas without rounding at thousands of random points, instead of a model")
+		flags.BoolVar(&hash, "hash", false,
+			"train six small recipes and print the hash of all they compute, which every machine has, instead of a model")
 		flags.StringVar(&pagePath, "page", "",
 			"file for a page of the papers' equations and their tests, instead of a model")
 	})
 	flags.Old("checkpoint", "model")
 	flags.Often("preset attention position norm block mlp activation head n_layer n_head n_embd block_size bias " +
 		"batch_size " +
-		"seed precision loss model data all exact page json")
+		"seed precision loss model data all exact hash page json")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -101,6 +104,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return equations(stdout, pagePath)
 	case all:
 		return layers(ctx, stdout, inventory.Entries())
+	case hash:
+		return hashed(ctx, stdout)
 	case inField:
 		return exact(ctx, stdout, stderr, drawnShapes(), drawsOfCase, modelsDrawn)
 	}

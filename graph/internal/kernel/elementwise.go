@@ -220,6 +220,6 @@ func (relu2Slope[T]) of(dx, x, dy []T) {
 		return
 	}
 	for i, v := range x {
-		dx[i] = T(2 * (dy[i] * max(v, 0)))
+		dx[i] = 2 * T(dy[i]*max(v, 0))
 	}
 }

@@ -103,7 +103,7 @@ func logistic[T Float](x T) (s, slope T) {
 	if s = 1 / (1 + e); s == 0 || e == 0 {
 		return s, 0
 	}
-	return s, s * s * e * 2 * tanhA * (1 + T(3*tanhB*x*x))
+	return s, T(s*s*e) * 2 * tanhA * (1 + T(3*tanhB*x*x))
 }
 
 // GELUTanh computes y = ½x(1 + tanh u).

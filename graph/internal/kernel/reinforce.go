@@ -60,7 +60,7 @@ func SquaredError[T Float](x, y, weights []T) (loss float64) {
 		if weights != nil {
 			w = float64(weights[i])
 		}
-		loss += w * d * d
+		loss += float64(w * d * d)
 	}
 	return loss / sumOf(weights, len(x))
 }
