@@ -83,5 +83,5 @@ func (l *Linformer) Mixing() float64 {
 	if l == nil {
 		return 0
 	}
-	return float64(2 * l.heads.mixing())
+	return 2 * float64(l.heads.mixing())
 }

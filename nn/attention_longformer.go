@@ -101,7 +101,7 @@ func (l *Longformer) Mixing() float64 {
 	if l == nil {
 		return 0
 	}
-	return float64(2 * overKeys(l.mask.meanKeys(), l.heads.Heads, l.heads.QK, l.heads.V))
+	return 2 * float64(overKeys(l.mask.meanKeys(), l.heads.Heads, l.heads.QK, l.heads.V))
 }
 
 // kernel computes cross-attention of T queries [q, q^g] to 2T keys, [k, 0] and [0, k^g] alternately, so that each

@@ -292,9 +292,9 @@ func (l states) step(qkv, gates, beta, at graph.Expr) graph.Expr { // (B·n, H(2
 func (l states) mixing() float64 {
 	n := float64(l.shape.Heads) * float64(l.shape.QK) * float64(l.shape.V)
 	if l.shape.Delta {
-		return float64(3 * n)
+		return 3 * float64(n)
 	}
-	return float64(2 * n)
+	return 2 * float64(n)
 }
 
 // spelled is the recurrence, token by token. It also returns the states after every token, (B, H, dρ, dh).

@@ -31,8 +31,8 @@ func (c Config) counts() (n counts, err error) {
 		return n
 	}
 	one, two, more := declared(1), declared(2), float64(c.NLayer-1)
-	one.parameters += more * (two.parameters - one.parameters)
-	one.values += more * (two.values - one.values)
+	one.parameters += float64(more * (two.parameters - one.parameters))
+	one.values += float64(more * (two.values - one.values))
 	return one, err
 }
 
@@ -47,7 +47,7 @@ func (c Config) Memory() (bytes float64, err error) {
 	if c.TooWide() || c.BatchSize < 1 || c.BatchSize > 1<<20 {
 		n, err := c.counts()
 		tokens := float64(c.BatchSize) * (float64(c.SourceSize) + float64(c.TargetSize))
-		return 4 * (4*n.parameters + n.values + tokens*float64(c.NLayer)*8*float64(c.NEmbd)), err
+		return 4 * (float64(4*n.parameters) + n.values + float64(tokens*float64(c.NLayer)*8*float64(c.NEmbd))), err
 	}
 	declare := func(g *graph.Graph, blocks int) ([]string, graph.Expr, []graph.Expr) {
 		c := c
@@ -71,7 +71,7 @@ func (c Config) checkParameters(times float64) error {
 	if err != nil {
 		return err
 	}
-	return c.CheckMemory(4*(times*n.parameters+n.values), "parameters and masks", c.fields(),
+	return c.CheckMemory(4*(float64(times*n.parameters)+n.values), "parameters and masks", c.fields(),
 		"n_layer", "n_head", "n_embd", "source_vocab", "target_vocab", "source_size", "target_size",
 		"qk_size", "v_size", "n_inner")
 }

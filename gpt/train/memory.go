@@ -68,7 +68,7 @@ func Need(t Training, r Run, h Hooks, o Optimizer, blocks, period int, build Pla
 			err = failed
 		}
 		for _, p := range params {
-			all += 4 * Kept(t, r, h, o, p) * p.Entries()
+			all += float64(4 * Kept(t, r, h, o, p) * p.Entries())
 		}
 		return all
 	}

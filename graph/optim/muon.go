@@ -50,7 +50,7 @@ func (o Muon) products(shape, columns []int) (sum float64) {
 	k := float64(cmp.Or(o.Steps, 5))
 	for _, out := range matrices(shape, columns) {
 		n, m := float64(min(shape[0], out)), float64(max(shape[0], out))
-		sum += float64(3*n*n*m) + float64((4*k-3)*n*n*n)
+		sum += float64(3*n*n*m) + float64((float64(4*k)-3)*n*n*n)
 	}
 	return sum
 }

@@ -39,15 +39,15 @@ func normal[T Float](x T) (cdf, pdf T) {
 	case x != x:
 		return x, x
 	}
-	at := (float32(x) + normalRange) * normalSteps
+	at := float32((float32(x) + normalRange) * normalSteps)
 	i := int(at)
 	t := at - float32(i)
 	a, b := &normalTable[i], &normalTable[i+1]
 	u := 1 - t
 	h00, h01 := u*u*(1+2*t), t*t*(3-2*t) // the cubic through two values and two slopes
 	h10, h11 := t*u*u, -t*t*u
-	cdf = T(h00*a.cdf + h01*b.cdf + h10*a.pdf + h11*b.pdf)
-	pdf = T((h00*a.pdf+h01*b.pdf)*normalSteps + h10*a.slope + h11*b.slope)
+	cdf = T(float32(h00*a.cdf) + float32(h01*b.cdf) + float32(h10*a.pdf) + float32(h11*b.pdf))
+	pdf = T(float32((float32(h00*a.pdf)+float32(h01*b.pdf))*normalSteps) + float32(h10*a.slope) + float32(h11*b.slope))
 	return cdf, pdf
 }
 
