@@ -14,6 +14,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/stored"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
 )
@@ -577,7 +578,7 @@ func TestDecoderAllocatesNothing(t *testing.T) {
 	for _, threads := range []int{1, 2} {
 		m := model32(t, threads, 16)
 		d, batch, s := newDecoderOf(t, m), newBatchDecoderOf(t, m, 8), search.NewSampler(1)
-		packed := newDecoderOf(t, mustPack(t, m, graph.Int8))
+		packed := newDecoderOf(t, mustPack(t, m, stored.Int8))
 		s.TopK, s.TopP, s.MinP, s.RepetitionPenalty = 20, 0.9, 0.01, 1.2
 		rows := make([][]int, 8)
 		for b := range rows {

@@ -21,6 +21,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/stored"
 	"github.com/pkg/errors"
 )
 
@@ -213,7 +214,7 @@ var weightFiles = map[string]func(t *testing.T, m *Model) ([]byte, error){
 		return b.Bytes(), err
 	},
 	"Packed": func(_ *testing.T, m *Model) ([]byte, error) {
-		packed, err := m.Packed(graph.BF16)
+		packed, err := m.Packed(stored.BF16)
 		if err != nil {
 			return nil, err
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/service"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/stored"
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
@@ -254,7 +255,7 @@ func BenchmarkService(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Run("weights=float32", func(b *testing.B) { benchmarkService(b, m) })
-	for _, weights := range []graph.Packing{"bf16", "int8", "int4"} {
+	for _, weights := range []stored.Packing{"bf16", "int8", "int4"} {
 		packed, err := m.Packed(weights)
 		if err != nil {
 			b.Fatal(err)

@@ -235,12 +235,12 @@ func (c Config) loss(s graph.Scope, logits, targets graph.Expr) (loss graph.Expr
 // they are tied) stored as bfloat16, as int8 with a scale for every output, or as int4 with one for every 32 inputs of
 // an output, rounded from their present values. It needs less memory and decodes faster in proportion, because it reads
 // less. Its results are those of a model with the rounded weights and sums in float32, to the bit except with a tied
-// head; with int4, what the matrices multiply is rounded too (see graph.Int4). No file changes, and m stays as it is;
+// head; with int4, what the matrices multiply is rounded too (see stored.Int4). No file changes, and m stays as it is;
 // the original weights are freed when m is no longer referenced.
 //
-// The packed model has no weights to write, to set or to train. Packed returns an error for a packing other than
-// graph.BF16, graph.Int8 and graph.Int4, for a model without kernels or of a type other than float32, and for weights
-// that are not finite.
+// The packed model has no weights to write, to set or to train. The formats are in package graph/stored: stored.BF16,
+// stored.Int8 and stored.Int4. Packed returns an error for an unknown format, for a model without kernels or of a type
+// other than float32, and for weights that are not finite.
 func (m *Model) Packed(p graph.Packing) (*Model, error) {
 	if err := m.CheckNumbers(); err != nil {
 		return nil, err

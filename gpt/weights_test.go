@@ -13,6 +13,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/stored"
 )
 
 func emptyGraph() *graph.Graph { return graph.New(graph.Float32, 99) }
@@ -260,7 +261,7 @@ func model32Of(t testing.TB, c Config) *Model {
 	return m
 }
 
-func mustPack(t testing.TB, m *Model, p graph.Packing) *Model {
+func mustPack(t testing.TB, m *Model, p stored.Packing) *Model {
 	t.Helper()
 	packed, err := m.Packed(p)
 	if err != nil {
@@ -283,8 +284,8 @@ func TestPacked(t *testing.T) {
 		f := newFull(t, m)
 		tokens := someRows(rand.New(rand.NewPCG(2, 2)), 1, c.BlockSize, c.VocabSize)[0]
 		want := f.last(t, tokens)
-		for p, bound := range map[graph.Packing]struct{ distance, memory float64 }{
-			graph.BF16: {0.03, 0.9}, graph.Int8: {0.1, 0.75},
+		for p, bound := range map[stored.Packing]struct{ distance, memory float64 }{
+			stored.BF16: {0.03, 0.9}, stored.Int8: {0.1, 0.75},
 		} {
 			t.Run(fmt.Sprintf("%s, %s", name, p), func(t *testing.T) {
 				packed := mustPack(t, m, p)
@@ -324,17 +325,17 @@ func TestPacked(t *testing.T) {
 func TestPackedRefuses(t *testing.T) {
 	c := wide(odd())
 	m := model32Of(t, c)
-	for p, want := range map[graph.Packing]string{
+	for p, want := range map[stored.Packing]string{
 		"": `weights: got "", want bf16, int8 or int4`, "int3": `weights: got "int3", want bf16, int8 or int4`,
 	} {
 		_, err := m.Packed(p)
 		mustContain(t, err, "model: "+want)
 	}
 	for _, m := range []*Model{nil, {}} {
-		_, err := m.Packed(graph.BF16)
+		_, err := m.Packed(stored.BF16)
 		mustContain(t, err, "model", "want one from New or LoadModel")
 	}
-	_, err := model64(t, c, true, 1).Packed(graph.BF16)
+	_, err := model64(t, c, true, 1).Packed(stored.BF16)
 	mustContain(
 		t, err, "weights: bf16 needs a float32 model with kernels, this one has kernels true and computes in float64",
 	)
@@ -344,11 +345,11 @@ func TestPackedRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = reference.Packed(graph.Int8)
+	_, err = reference.Packed(stored.Int8)
 	mustContain(t, err, "weights: int8 needs a float32 model", "kernels false")
 
-	packed := mustPack(t, m, graph.Int8)
-	_, again := packed.Packed(graph.BF16)
+	packed := mustPack(t, m, stored.Int8)
+	_, again := packed.Packed(stored.BF16)
 	for what, err := range map[string]error{
 		"pack again": again, "write": packed.WriteWeights(io.Discard), "read": packed.ReadWeights(nil),
 	} {
@@ -360,10 +361,10 @@ func TestPackedRefuses(t *testing.T) {
 	for _, bad := range []float64{math.NaN(), math.Inf(-1)} {
 		w, _ := m.Graph.Leaf("h.1.mlp.c_fc.weight")
 		w.Tensor().Set(7, bad)
-		_, err = m.Packed(graph.BF16)
+		_, err = m.Packed(stored.BF16)
 		mustContain(t, err, "model: weights: h.1.mlp.c_fc.weight: entry 7 is")
 		w.Tensor().Set(7, math.MaxFloat32)
-		_, err = m.Packed(graph.BF16)
+		_, err = m.Packed(stored.BF16)
 		mustContain(t, err, "h.1.mlp.c_fc.weight: a number too large for bf16")
 	}
 }

@@ -2,39 +2,31 @@ package graph
 
 import (
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
-	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/quant"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
-	"github.com/pedestrian-ml/pedestrian/internal/blocks"
-	"github.com/pedestrian-ml/pedestrian/internal/spelling"
 	"github.com/pkg/errors"
 	"gorgonia.org/tensor"
 )
 
-// Packing is the format of weights that are multiplied by and not trained.
-type Packing string
+// Weights is a matrix w (k, n) of k inputs and n outputs in a format of another package, such as graph/stored. Products
+// read it as it is stored: MulAdd writes x·w + bias for m rows of x to y, with an optional bias. Column writes the
+// weights of output j, and Unpack all of them. Bytes returns its memory.
+type Weights interface{ ops.Weights }
 
-// The packings.
-const (
-	BF16 Packing = "bf16" // the upper half of a float32, rounded to the nearest: within 2⁻⁸ of the number
-	Int8 Packing = "int8" // −127 … 127 times a float32 of its output: within 1/254 of the largest weight of that output
-	// Int4 stores blocks of 32 weights w of an output as d·(n − 8) with 0 ≤ n < 16, as Q4_0 of GGUF files: d is a
-	// binary16 number, and w is within |d| of its largest weight −8·d. Products with it also round x, for each 32
-	// inputs, to −127 … 127 times a float32. A matrix whose inputs are no multiple of 32 stays as it is.
-	Int4 Packing = "int4"
-)
-
-// Validate returns an error that lists the packings if p is not one of them.
-func (p Packing) Validate() error {
-	if p != BF16 && p != Int8 && p != Int4 {
-		return errors.Errorf("weights: got %q, want %s, %s or %s%s", string(p), BF16, Int8, Int4,
-			spelling.Hint(string(p), []string{string(BF16), string(Int8), string(Int4)}))
-	}
-	return nil
+// Packing is a format of weights that are multiplied by and not trained, such as those of graph/stored.
+type Packing interface {
+	// Validate returns an error if there is no such format.
+	Validate() error
+	// Saves reports whether a matrix (k, n) needs less memory in the format than in float32.
+	Saves(k, n int) bool
+	// Pack returns w (k, n), or (n, k) if it is stored transposed, in the format. It computes on the threads of g. It
+	// returns an error for a number that the format cannot hold.
+	Pack(g *Graph, w Tensor, transposed bool) (Weights, error)
+	// String returns the name of the format.
+	String() string
 }
 
 // Packed returns an empty Graph like a Sibling, but with a copy of the current parameters. It packs the matrices that
@@ -43,6 +35,9 @@ func (p Packing) Validate() error {
 // A product with a packed matrix has no gradient. Packed returns an error for a graph without kernels or of another
 // type than Float32, and for numbers that are not finite.
 func (g *Graph) Packed(p Packing) (*Graph, error) {
+	if p == nil {
+		return nil, errors.New("weights: got no packing, want a format such as stored.BF16")
+	}
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -65,7 +60,7 @@ func (g *Graph) Packed(p Packing) (*Graph, error) {
 	var matrices []loose
 	for _, x := range g.params {
 		transposed, multiplied := g.multiplied[x.name]
-		if multiplied && len(x.shape) == 2 && saves(p, x.shape, transposed) {
+		if k, n := inputs(x.shape, transposed); multiplied && p.Saves(k, n) {
 			matrices = append(matrices, loose{x.name, x.Tensor(), transposed})
 		} else {
 			s.store.params[x.name] = x.dense.Clone().(*tensor.Dense)
@@ -81,17 +76,15 @@ type loose struct {
 	transposed bool
 }
 
-// saves reports whether packing a matrix saves memory in both orientations.
-func saves(p Packing, shape []int, transposed bool) bool {
-	if p == Int4 {
-		in := shape[0]
-		if transposed {
-			in = shape[1]
-		}
-		return in%32 == 0
+// inputs returns the numbers of inputs and outputs of a matrix that is stored in a shape; of other shapes, 0.
+func inputs(shape []int, transposed bool) (k, n int) {
+	switch {
+	case len(shape) != 2:
+		return 0, 0
+	case transposed:
+		return shape[1], shape[0]
 	}
-	return gemm.PackedBytes(shape[0], shape[1], p == Int8) < 4*shape[0]*shape[1] &&
-		gemm.PackedBytes(shape[1], shape[0], p == Int8) < 4*shape[0]*shape[1]
+	return shape[0], shape[1]
 }
 
 // pack packs the matrices into g's store. A caller that drops their graph need not hold them twice, hence the explicit
@@ -103,13 +96,9 @@ func (g *Graph) pack(p Packing, matrices []loose) error {
 		if err := t.Finite(t.name); err != nil {
 			return errors.Wrap(err, "weights")
 		}
-		k, n, m := t.Shape[0], t.Shape[1], gemm.Mat(t.F32, t.Shape[1])
-		if t.transposed {
-			k, n, m = n, k, m.T()
-		}
-		w, ok := g.packedBy(p, k, n, m)
-		if !ok {
-			return errors.Errorf("weights: %s: a number too large for %s", t.name, p)
+		w, err := p.Pack(g, t.Tensor, t.transposed)
+		if err != nil {
+			return errors.Wrapf(err, "weights: %s", t.name)
 		}
 		g.store.packed[t.name] = &packedMatrix{Weights: w, transposed: t.transposed}
 		garbage += 4 * t.Len()
@@ -119,27 +108,6 @@ func (g *Graph) pack(p Packing, matrices []loose) error {
 		}
 	}
 	return nil
-}
-
-// packedBy returns m (k, n) packed. ok is false if a number is too large.
-func (g *Graph) packedBy(p Packing, k, n int, m gemm.Matrix[float32]) (w ops.Weights, ok bool) {
-	switch p {
-	case Int4:
-		w, err := quant.Pack(g.ops.Pool, blocks.Q4_0, k, n, m)
-		return w, err == nil
-	case Int8:
-		return gemm.PackInt8(g.ops.Pool, k, n, m), true
-	}
-	half := gemm.PackBF16(g.ops.Pool, k, n, m)
-	return half, half.Finite()
-}
-
-// Rows are rows of a matrix of weights in blocks, as GGUF files store them: each holds the weights of one output.
-type Rows struct {
-	Type   blocks.Type // F32, BF16, Q8_0 or Q4_0
-	Data   []byte      // the blocks, which are read and must not change
-	Output []int       // the output of each row
-	Owner  any         // optional: is kept as long as the rows, so that Data stays valid
 }
 
 // Readable reports whether x is a matrix that Linear, LinearT or Gather reads, and that StorePacked can therefore
@@ -152,13 +120,11 @@ func (x Expr) Readable() bool {
 	return multiplied || x.g.lookedUp[x.name]
 }
 
-// StorePacked declares how g, on which nothing has been declared, stores a parameter: as the given rows, without
-// copying them, instead of numbers. like is the same parameter on another graph, such as an Outline, and must be
-// Readable. Its rows are tokens if Gather reads it, its columns outputs if Linear multiplies by it. As with Packed,
-// the parameter has no numbers and no gradient. A product with rows of Q8_0 or Q4_0 also rounds x, for each 32 inputs,
-// to −127 … 127 times a float32. StorePacked returns an error for rows that do not fit, and for numbers that are not
-// finite.
-func (g *Graph) StorePacked(like Expr, rows ...Rows) error {
+// StorePacked declares how g, on which nothing has been declared, stores a parameter: as the weights that read returns
+// for its k inputs and n outputs, instead of numbers. like is the same parameter on another graph, such as an Outline,
+// and must be Readable. Its rows are outputs if Gather or LinearT reads it, its columns if Linear multiplies by it. As
+// with Packed, the parameter has no numbers and no gradient. Packages of formats call it, as stored.Store does.
+func (g *Graph) StorePacked(like Expr, read func(k, n int) (Weights, error)) error {
 	switch {
 	case !g.exists() || g.err != nil:
 		return g.orFailed("").Err()
@@ -166,23 +132,21 @@ func (g *Graph) StorePacked(like Expr, rows ...Rows) error {
 		return errors.Errorf("weights: got %q, want a matrix that Linear, LinearT or Gather reads", like.name)
 	case !g.Kernels || g.ops.Dtype != Float32 || g.ops.Outline:
 		return errors.Errorf("weights: %s: stored rows need a float32 graph with kernels", like.name)
+	case read == nil:
+		return errors.Errorf("weights: %s: got no function that returns them", like.name)
 	}
 	transposed, multiplied := like.g.multiplied[like.name]
 	transposed = transposed || !multiplied
-	k, n := like.shape[0], like.shape[1]
-	if transposed {
-		k, n = n, k
-	}
-	parts := make([]quant.Part, len(rows))
-	for i, r := range rows {
-		parts[i] = quant.Part{Type: r.Type, Data: r.Data, Output: slices.Clone(r.Output), Owner: r.Owner}
-	}
-	w, err := quant.New(k, n, parts...)
-	if err == nil {
-		err = w.Finite(g.ops.Pool)
-	}
+	k, n := inputs(like.shape, transposed)
+	w, err := read(k, n)
 	if err != nil {
 		return errors.Wrapf(err, "weights: %s", like.name)
+	}
+	if w == nil {
+		return errors.Errorf("weights: %s: got none, want (%d, %d)", like.name, k, n)
+	}
+	if in, out := w.Size(); in != k || out != n {
+		return errors.Errorf("weights: %s: got (%d, %d), want (%d, %d)", like.name, in, out, k, n)
 	}
 	g.store.Lock()
 	defer g.store.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab/paired"
-	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/stored"
 	"github.com/pkg/errors"
 )
 
@@ -105,7 +105,7 @@ func stepping(c gpt.Config) (func() (ms float64, err error), error) {
 }
 
 // feeding returns a function that times a turn of tokens, which are decoded one by one.
-func feeding(c gpt.Config, packing graph.Packing) (func() (ms float64, err error), error) {
+func feeding(c gpt.Config, packing stored.Packing) (func() (ms float64, err error), error) {
 	m, err := decoded(c, packing)
 	if err != nil {
 		return nil, err

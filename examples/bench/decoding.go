@@ -7,6 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/stored"
 )
 
 type decodingLine struct {
@@ -25,7 +26,7 @@ type decodingLine struct {
 }
 
 // decoding times tokens one by one, without sampling, with weights packed if packing is not empty.
-func decoding(shape string, c gpt.Config, tokens int, packing graph.Packing) (line decodingLine, err error) {
+func decoding(shape string, c gpt.Config, tokens int, packing stored.Packing) (line decodingLine, err error) {
 	c.BatchSize = 1
 	m, err := decoded(c, packing)
 	if err != nil {
@@ -83,7 +84,7 @@ func decoding(shape string, c gpt.Config, tokens int, packing graph.Packing) (li
 }
 
 // decoded returns a model to decode with, whose weights are packed if packing is not empty.
-func decoded(c gpt.Config, packing graph.Packing) (*gpt.Model, error) {
+func decoded(c gpt.Config, packing stored.Packing) (*gpt.Model, error) {
 	g := graph.New(graph.Float32, c.Seed)
 	c.Configure(g)
 	m, err := gpt.New(g, c, 1)

@@ -29,6 +29,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/stored"
 	"github.com/pedestrian-ml/pedestrian/internal/spelling"
 	"github.com/pkg/errors"
 )
@@ -61,7 +62,7 @@ type options struct {
 	steps, blockSize                       int
 	comparison
 	recompute, kernels bool
-	weights            graph.Packing // empty means float32
+	weights            stored.Packing // empty means float32
 }
 
 // parse reads the flags, and refuses those that the run would ignore.

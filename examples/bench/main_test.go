@@ -6,7 +6,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/stored"
 )
 
 // TestProcessor reads Linux's description of a processor, also an empty one.
@@ -76,7 +76,7 @@ func TestThreadCounts(t *testing.T) {
 func TestSettings(t *testing.T) {
 	for _, c := range []struct {
 		shape, precision string
-		weights          graph.Packing
+		weights          stored.Packing
 		want             string
 	}{
 		{"char", "bf16", "", ""},

@@ -9,14 +9,14 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/folder"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
-	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/stored"
 	"github.com/pkg/errors"
 )
 
 // options holds the values of the flags.
 type options struct {
 	model, adapter, template, system string
-	weights                          graph.Packing // empty means float32
+	weights                          stored.Packing // empty means float32
 	blockSize, tokens                int
 	cut                              bool
 	sampling                         sampling

@@ -10,7 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
-	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/stored"
 	"github.com/pkg/errors"
 )
 
@@ -30,8 +30,8 @@ type options struct {
 	export, dtype          string // the file or folder to write, and the type of its matrices
 	stride, tokens         int
 	sampling               base.Sampling
-	weights                graph.Packing // empty means float32
-	config                 gpt.Config    // of training; block_size, seed and out_dir apply to all tasks
+	weights                stored.Packing // empty means float32
+	config                 gpt.Config     // of training; block_size, seed and out_dir apply to all tasks
 	given                  map[string]bool
 }
 

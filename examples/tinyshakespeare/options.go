@@ -11,7 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/dist"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
-	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/stored"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
@@ -29,7 +29,7 @@ type options struct {
 	sampling             base.Sampling
 	logInterval          int             // 0 means about fifty lines
 	given                map[string]bool // names of flags
-	weights              graph.Packing   // empty means float32
+	weights              stored.Packing  // empty means float32
 	ranks                dist.Options
 }
 

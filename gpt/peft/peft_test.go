@@ -19,6 +19,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/stored"
 )
 
 // scrambled returns a model whose numbers depend only on the names in its configuration, so models with the same base
@@ -516,7 +517,7 @@ func TestAdapterBesidePackedWeights(t *testing.T) {
 	a := adapterFolder(t, scrambledLike(t, c))
 	with := adapted(t, m, a)
 	base, want := logitsAfter(t, with), using(t, with, a)
-	packed := adapted(t, gpttest.Packed(t, m, graph.BF16), a)
+	packed := adapted(t, gpttest.Packed(t, m, stored.BF16), a)
 	if d := gpttest.Relative(using(t, packed, a), want, 0); !(d <= 1e-5) {
 		t.Errorf("beside packed weights: off by %.2g of the logits beside numbers", d)
 	}
@@ -535,7 +536,7 @@ func TestAdapterBesidePackedWeights(t *testing.T) {
 	gpttest.MustContain(t, err, "its weights are packed")
 	c.LoraR = 64 // large enough to be packed too
 	gpttest.MustContain(
-		t, gpttest.Packed(t, scrambledLike(t, c), graph.BF16).Use(nil),
+		t, gpttest.Packed(t, scrambledLike(t, c), stored.BF16).Use(nil),
 		"adapter: model: its weights are packed, ", "lora_",
 	)
 }

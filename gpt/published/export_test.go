@@ -33,6 +33,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/stored"
 )
 
 // An exported and reopened model computes the same, in float32 to the bit except for Gemma's gains, and has the
@@ -427,8 +428,8 @@ func TestPyTorchAgrees(t *testing.T) {
 	}
 }
 
-// stored is a tensor as it is in a file.
-type stored struct {
+// inFile is a tensor as it is in a file.
+type inFile struct {
 	DType string `json:"dtype"`
 	Shape []int  `json:"shape"`
 	At    [2]int `json:"data_offsets"`
@@ -436,9 +437,9 @@ type stored struct {
 }
 
 // store writes a file of safetensors.
-func store(t *testing.T, path string, tensors map[string]stored) {
+func store(t *testing.T, path string, tensors map[string]inFile) {
 	t.Helper()
-	header, data := map[string]stored{}, []byte(nil)
+	header, data := map[string]inFile{}, []byte(nil)
 	for _, name := range slices.Sorted(maps.Keys(tensors)) {
 		x := tensors[name]
 		x.At = [2]int{len(data), len(data) + len(x.data)}
@@ -456,7 +457,7 @@ func store(t *testing.T, path string, tensors map[string]stored) {
 
 // inBlocks returns a folder of gpt-oss in float32, and the same with its experts in blocks of MXFP4: the keys of its
 // config.json, and its tensors.
-func inBlocks(t *testing.T) (plain string, config map[string]any, tensors map[string]stored) {
+func inBlocks(t *testing.T) (plain string, config map[string]any, tensors map[string]inFile) {
 	t.Helper()
 	c := gpttest.Networks()["gpt_oss"]
 	c.NEmbd, c.NInner = 64, 32
@@ -465,7 +466,7 @@ func inBlocks(t *testing.T) (plain string, config map[string]any, tensors map[st
 		t.Fatal(err)
 	}
 	gpttest.Scramble(m.Params(), 9)
-	plain, config, tensors = gpttest.Exported(t, m, nil, safetensors.F32), map[string]any{}, map[string]stored{}
+	plain, config, tensors = gpttest.Exported(t, m, nil, safetensors.F32), map[string]any{}, map[string]inFile{}
 	keys, err := os.ReadFile(filepath.Join(plain, "config.json"))
 	if err == nil {
 		err = json.Unmarshal(keys, &config)
@@ -476,7 +477,7 @@ func inBlocks(t *testing.T) (plain string, config map[string]any, tensors map[st
 	config["quantization_config"] = map[string]any{
 		"quant_method": "mxfp4", "modules_to_not_convert": []string{"lm_head"},
 	}
-	rng, numbers := rand.New(rand.NewPCG(3, 4)), map[string]stored{}
+	rng, numbers := rand.New(rand.NewPCG(3, 4)), map[string]inFile{}
 	data, err := os.ReadFile(filepath.Join(plain, train.WeightsFile))
 	if err != nil {
 		t.Fatal(err)
@@ -501,10 +502,10 @@ func inBlocks(t *testing.T) (plain string, config map[string]any, tensors map[st
 				v := []float64{0, 0.5, 1, 1.5, 2, 3, 4, 6}[four%8] * math.Exp2(float64(powers[at/32])-127)
 				x.F32[i] = float32(v * float64(1-four/8*2))
 			}
-			tensors[x.Name+"_blocks"] = stored{DType: "U8", Shape: []int{experts, out, in / 32, 16}, data: fours}
-			tensors[x.Name+"_scales"] = stored{DType: "U8", Shape: []int{experts, out, in / 32}, data: powers}
+			tensors[x.Name+"_blocks"] = inFile{DType: "U8", Shape: []int{experts, out, in / 32, 16}, data: fours}
+			tensors[x.Name+"_scales"] = inFile{DType: "U8", Shape: []int{experts, out, in / 32}, data: powers}
 		}
-		s := stored{DType: "F32", Shape: x.Shape}
+		s := inFile{DType: "F32", Shape: x.Shape}
 		for _, v := range x.F32 {
 			s.data = binary.LittleEndian.AppendUint32(s.data, math.Float32bits(v))
 		}
@@ -539,7 +540,7 @@ func TestMXFP4(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write := func(change func(tensors map[string]stored, config map[string]any)) string {
+	write := func(change func(tensors map[string]inFile, config map[string]any)) string {
 		dir, config, tensors := t.TempDir(), maps.Clone(config), maps.Clone(tensors)
 		change(tensors, config)
 		keys, err := json.Marshal(config)
@@ -552,12 +553,12 @@ func TestMXFP4(t *testing.T) {
 		store(t, filepath.Join(dir, train.WeightsFile), tensors)
 		return dir
 	}
-	blocked := write(func(map[string]stored, map[string]any) {})
-	apart := write(func(tensors map[string]stored, _ map[string]any) {
-		maps.DeleteFunc(tensors, func(name string, _ stored) bool { return strings.HasSuffix(name, "_scales") })
+	blocked := write(func(map[string]inFile, map[string]any) {})
+	apart := write(func(tensors map[string]inFile, _ map[string]any) {
+		maps.DeleteFunc(tensors, func(name string, _ inFile) bool { return strings.HasSuffix(name, "_scales") })
 	})
 	scales := maps.Clone(tensors)
-	maps.DeleteFunc(scales, func(name string, _ stored) bool { return !strings.HasSuffix(name, "_scales") })
+	maps.DeleteFunc(scales, func(name string, _ inFile) bool { return !strings.HasSuffix(name, "_scales") })
 	store(t, filepath.Join(apart, "scales.safetensors"), scales)
 	index := map[string]string{}
 	for name := range tensors {
@@ -579,34 +580,34 @@ func TestMXFP4(t *testing.T) {
 		}
 	}
 	const gate, down = "model.layers.1.mlp.experts.gate_up_proj", "model.layers.0.mlp.experts.down_proj"
-	for want, change := range map[string]func(map[string]stored, map[string]any){
-		gate[6:] + ": entry 64 is NaN": func(tensors map[string]stored, _ map[string]any) {
+	for want, change := range map[string]func(map[string]inFile, map[string]any){
+		gate[6:] + ": entry 64 is NaN": func(tensors map[string]inFile, _ map[string]any) {
 			s := tensors[gate+"_scales"]
 			s.data = slices.Clone(s.data)
 			s.data[2] = 255
 			tensors[gate+"_scales"] = s
 		},
-		down[6:] + " is missing": func(tensors map[string]stored, _ map[string]any) { delete(tensors, down+"_scales") },
+		down[6:] + " is missing": func(tensors map[string]inFile, _ map[string]any) { delete(tensors, down+"_scales") },
 		`tensor "` + down + `_blocks": got shape [5 64 1 16], want that of "` + down +
-			`_scales", [5 64], and 16`: func(tensors map[string]stored, _ map[string]any) {
+			`_scales", [5 64], and 16`: func(tensors map[string]inFile, _ map[string]any) {
 			s := tensors[down+"_scales"]
 			s.Shape = []int{5, 64}
 			tensors[down+"_scales"] = s
 		},
-		"has shape [5 64 64] in the file": func(_ map[string]stored, config map[string]any) {
+		"has shape [5 64 64] in the file": func(_ map[string]inFile, config map[string]any) {
 			config["intermediate_size"] = 33
 		},
 		down[6:] + " has shape [5 64 32] in the file, [5 32 64] in " +
-			"the model": func(_ map[string]stored, config map[string]any) {
+			"the model": func(_ map[string]inFile, config map[string]any) {
 			delete(config, "quantization_config")
 		},
-		`quantization_config: quant_method: got "fp8", want mxfp4`: func(_ map[string]stored, config map[string]any) {
+		`quantization_config: quant_method: got "fp8", want mxfp4`: func(_ map[string]inFile, config map[string]any) {
 			config["quantization_config"] = map[string]any{"quant_method": "fp8"}
 		},
-		`quantization_config: quant_method: got "", want mxfp4`: func(_ map[string]stored, config map[string]any) {
+		`quantization_config: quant_method: got "", want mxfp4`: func(_ map[string]inFile, config map[string]any) {
 			config["quantization_config"] = map[string]any{}
 		},
-		`quantization_config: unknown field "bits"`: func(_ map[string]stored, config map[string]any) {
+		`quantization_config: unknown field "bits"`: func(_ map[string]inFile, config map[string]any) {
 			config["quantization_config"] = map[string]any{"quant_method": "mxfp4", "bits": 4}
 		},
 	} {
@@ -936,27 +937,27 @@ func TestGGUFDecodes(t *testing.T) {
 	if err := published.Export(t.Context(), path, m, tok, "Q4_0", chat.Template{}); err != nil {
 		t.Fatal(err)
 	}
-	stored, _, err := published.Open(path)
+	quantised, _, err := published.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := gpttest.Logits(t, stored)
+	want := gpttest.Logits(t, quantised)
 	m.Graph.SetTraining(false)
-	if !slices.Equal(gpttest.Logits(t, gpttest.Packed(t, m, graph.Int4)), want) {
+	if !slices.Equal(gpttest.Logits(t, gpttest.Packed(t, m, stored.Int4)), want) {
 		t.Error("int4 gives other bits than Q4_0")
 	}
-	d, err := gpt.NewDecoder(stored, 1)
+	d, err := gpt.NewDecoder(quantised, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ids := stored.Tokens.Ints()
+	ids := quantised.Tokens.Ints()
 	var last graph.Tensor
 	for _, id := range ids {
 		if last, err = d.Feed([]int{id}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if d := gpttest.Relative(last.Floats(), want[len(want)-stored.Config.VocabSize:], 0); !(d <= 2e-2) {
+	if d := gpttest.Relative(last.Floats(), want[len(want)-quantised.Config.VocabSize:], 0); !(d <= 2e-2) {
 		t.Errorf("the last logits are %.2g away", d)
 	}
 }
@@ -1038,7 +1039,7 @@ func TestGGUFRefuses(t *testing.T) {
 	if err := published.Export(t.Context(), path, llama, tok, "F32", chat.Template{}); err != nil {
 		t.Fatal(err)
 	}
-	stored, _, err := published.Open(path)
+	quantised, _, err := published.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -1077,8 +1078,8 @@ func TestGGUFRefuses(t *testing.T) {
 		"there is something already":                export(llama, filepath.Base(path), tok, "F32"),
 		`dtype: got "Q6_K", want F32, F16`:          export(llama, "x.gguf", tok, "Q6_K"),
 		"trained with -tokenizer bpe can be":        export(model(configs["llama"]), "z.gguf", characters, "F32"),
-		"its weights are packed":                    export(stored, "w.gguf", tok, "F32"),
-		"its weights are packed, wte":               second(stored.Packed(graph.Int8)),
+		"its weights are packed":                    export(quantised, "w.gguf", tok, "F32"),
+		"its weights are packed, wte":               second(quantised.Packed(stored.Int8)),
 		"no checkpoint":                             second(published.Load(filepath.Join(dir, "missing.gguf"))),
 		"general.architecture is missing":           opened("a", nil),
 		`o.gguf: gguf: folder: key "llama.attention.layer_norm_rms_epsilon" is missing`: opened("o", all[:len(all)-1]),

@@ -16,6 +16,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/stored"
 	"github.com/pkg/errors"
 )
 
@@ -171,7 +172,7 @@ func store(g *graph.Graph, params []graph.Expr, s gpt.Source, f *gguf.File) erro
 		if !ok || !p.Readable() {
 			continue
 		}
-		var rows []graph.Rows
+		var rows []stored.Rows
 		for _, piece := range layout.Modules(matrix) {
 			r, err := f.Rows(piece.Name+".weight", piece.Columns, piece.Part, piece.Parts)
 			if err != nil {
@@ -179,7 +180,7 @@ func store(g *graph.Graph, params []graph.Expr, s gpt.Source, f *gguf.File) erro
 			}
 			rows = append(rows, r)
 		}
-		if err := g.StorePacked(p, rows...); err != nil {
+		if err := stored.Store(g, p, rows...); err != nil {
 			return err
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/stored"
 	"github.com/pedestrian-ml/pedestrian/internal/blocks"
 )
 
@@ -15,18 +15,18 @@ import (
 // rows or columns; nil stands for the same. If parts is not 0, the matrix is divided into this number of equal parts,
 // and the rows are those of one of them, counted from 0. Blocks of a type that no product reads are converted: F16 to
 // F32, all others to BF16.
-func (f *File) Rows(name string, columns []int, part, parts int) (graph.Rows, error) {
+func (f *File) Rows(name string, columns []int, part, parts int) (stored.Rows, error) {
 	if f == nil {
-		return graph.Rows{}, errorf("got no file (nil), want one of Open or Read")
+		return stored.Rows{}, errorf("got no file (nil), want one of Open or Read")
 	}
 	m, ok := f.matrix(name)
 	if !ok {
-		return graph.Rows{}, errorf("the file has no matrix %.80q", name)
+		return stored.Rows{}, errorf("the file has no matrix %.80q", name)
 	}
 	if parts != 0 {
 		var err error
 		if m, err = m.part(part, parts); err != nil {
-			return graph.Rows{}, err
+			return stored.Rows{}, err
 		}
 	}
 	return m.rows(columns)
@@ -43,8 +43,8 @@ func (m matrix) part(part, parts int) (matrix, error) {
 	return m, nil
 }
 
-func (m matrix) rows(columns []int) (graph.Rows, error) {
-	r := graph.Rows{Type: m.Type, Data: m.data, Owner: m.mapped, Output: slices.Clone(m.output)}
+func (m matrix) rows(columns []int) (stored.Rows, error) {
+	r := stored.Rows{Type: m.Type, Data: m.data, Owner: m.mapped, Output: slices.Clone(m.output)}
 	rows, width := m.Shape[0], m.Len()/m.Shape[0]
 	if r.Output == nil {
 		for i := range rows {

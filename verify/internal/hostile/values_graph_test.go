@@ -7,6 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pedestrian-ml/pedestrian/graph/optim/reduce"
+	"github.com/pedestrian-ml/pedestrian/graph/stored"
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
@@ -35,7 +36,7 @@ func graphValues(v table) {
 	define(v, func(*world) []float64 { return []float64{1, 2} })
 	define(v, func(*world) []int { return []int{1, 0} })
 	define(v, func(*world) graph.Dtype { return graph.Float64 })
-	define(v, func(*world) graph.Packing { return graph.BF16 })
+	define(v, func(*world) stored.Packing { return stored.BF16 })
 	define(v, func(*world) graph.Init { return graph.Normal(1) })
 	define(v, func(*world) *rand.Rand { return rand.New(rand.NewPCG(1, 2)) })
 	define(v, func(*world) *graph.Graph { return graph.New(graph.Float64, 1) })
