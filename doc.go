@@ -2,7 +2,8 @@
 // as its equation, trained by automatic differentiation, and checked against a gradient derived by hand. The package
 // declares nothing; the packages below it do the work:
 //
-//	graph      expressions, automatic differentiation, kernels, optimizers
+//	graph      expressions, automatic differentiation, memory plan
+//	graph/fused, graph/optim, graph/stored   kernels in place of equations, optimizers, weights in fewer bits
 //	nn         the layers, one per file, each as its equation
 //	gpt        models built of these layers: configuration, training, checkpoints, decoding
 //	gpt/published, gpt/peft   models and adapters of other programs: folders of Hugging Face, GGUF, PEFT

@@ -16,6 +16,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/service"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
@@ -205,7 +206,7 @@ func wholeCaches(t *testing.T, m *Model, groups, batch int) *decode.Session {
 		for block := range c.NLayer {
 			name := fmt.Sprintf("h.%d.attn", block)
 			if shared[name] == nil {
-				shared[name] = graph.NewKVCache(graph.AttentionShape{
+				shared[name] = fused.NewKVCache(fused.AttentionShape{
 					Batch: batch, Context: c.BlockSize, Heads: c.NHead, QK: c.QKSize, V: c.VSize, Groups: groups,
 				})
 			}

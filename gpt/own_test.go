@@ -15,6 +15,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pedestrian-ml/pedestrian/nn/causal"
@@ -68,7 +69,7 @@ func ours() Config {
 }
 
 // newOwnValue returns a link that adds c·v to the results of the heads, of which c is learned.
-func newOwnValue(at nn.Site, _ graph.AttentionShape) nn.Link {
+func newOwnValue(at nn.Site, _ fused.AttentionShape) nn.Link {
 	c := at.Param("own_value", graph.Const(0.5), 1)
 	return nn.LinkFunc(func(in nn.Inside) graph.Expr { return in.Y.Add(in.Value().Mul(c)) })
 }
@@ -1011,7 +1012,7 @@ func TestDecoderComparesStepWithForward(t *testing.T) {
 			return nn.Embedded(forwardOnly(func(x graph.Expr) graph.Expr { return previous(at, x) }))
 		}
 	}})
-	link := without("shift", parts.Variant{After: parts.Apart(func(at nn.Site, _ graph.AttentionShape) nn.Link {
+	link := without("shift", parts.Variant{After: parts.Apart(func(at nn.Site, _ fused.AttentionShape) nn.Link {
 		return nn.LinkFunc(func(in nn.Inside) graph.Expr { return previous(at, in.Y) })
 	})})
 	for name, tc := range map[string]struct {

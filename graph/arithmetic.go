@@ -77,11 +77,6 @@ func (x Expr) Scale(c float64) Expr {
 	})
 }
 
-// Scale returns the kernel of Expr.Scale, c·x.
-func Scale(x Expr, c float64) (y Expr, ok bool) {
-	return x.kernel(fmt.Sprintf("scale by %.4g", c), func() (*G.Node, error) { return x.g.ops.Scale(x.node, c) })
-}
-
 // Shift returns x + c.
 func (x Expr) Shift(c float64) Expr {
 	return x.apply(fmt.Sprintf("shift by %.4g", c), func() (*G.Node, error) {

@@ -11,13 +11,14 @@
 // Any number of goroutines may build, compile and run different Graphs at the same time, including siblings, which
 // share parameters. One Graph is built in one goroutine, and runs one of its programs at a time.
 //
-// Every layer has a reference form in stock Gorgonia operations, which Gorgonia differentiates. Functions such as
-// LayerNorm or Attention offer a kernel instead. They decline (ok is false) if the Graph was created without kernels,
-// and the layer then computes its equation. They are exported so that user-defined layers can use them as the layers of
-// nn do. The package internal/ops connects the kernels to the graph. Kernels and stock operations run in the same
-// program: internal/plan plans the order, the memory and the second forward pass of Recompute for both.
+// Every layer has a reference form in stock Gorgonia operations, which Gorgonia differentiates. Package graph/fused
+// stands above this one and offers kernels instead, such as LayerNorm and Attention. They decline (ok is false) if the
+// Graph was created without kernels, and the layer then computes its equation. User-defined layers can call them as the
+// layers of nn do. The page of graph/fused says what stands behind them, and seam.go has the methods of Expr by which
+// they add operations. The package internal/ops connects the kernels to the graph. Kernels and stock operations run in
+// the same program: internal/plan plans the order, the memory and the second forward pass of Recompute for both.
 //
 // Where a stock operation of Gorgonia v0.9.18 is wrong, this package has its own operation, and its comment gives the
 // reason. Where one is merely dangerous, the rule for it is kept here once: only this package and internal/ops import
-// Gorgonia. The optimizers are in graph/optim.
+// Gorgonia. The optimizers are in graph/optim, and the formats of weights that are not trained in graph/stored.
 package graph

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 	G "gorgonia.org/gorgonia"
 )
 
@@ -126,9 +127,9 @@ func ExampleExpr_DelayInts() {
 
 // A decoder that gets the newest ids alone: the cache holds the one before them.
 func ExampleCachedDelayInts() {
-	s, cache := graph.New(graph.Float32, 1).Root(), graph.NewConvCache(1, 1, 2)
+	s, cache := graph.New(graph.Float32, 1).Root(), fused.NewConvCache(1, 1, 2)
 	ids, at := s.Ints("ids", 2, 9, graph.NoneIgnored), s.Ints("at", 1, 9, graph.NoneIgnored)
-	earlier := graph.CachedDelayInts(ids, at, 9, cache)
+	earlier := fused.CachedDelayInts(ids, at, 9, cache)
 	p, err := graph.Compile(earlier.OneHot(10).SumAll())
 	check(err)
 	for first := 0; first < 4; first += 2 {

@@ -47,9 +47,9 @@ type Graph struct {
 	entered        string           // the scope that an expression entered last
 	places         places           // activations by name
 	columns        map[string][]int // parameter → widths of the matrices that it packs
-	lookedUp       map[string]bool  // parameters whose rows Gather looks up
+	lookedUp       map[string]bool  // parameters whose rows a kernel looks up: see LookedUp
 	tables         map[string]bool  // parameters that Table declared
-	multiplied     map[string]bool  // parameter that Linear or LinearT multiplies by → is it LinearT
+	multiplied     map[string]bool  // parameter that a kernel multiplies by → is it transposed
 	differentiated error            // the error for differentiating once more; nil before the first time
 }
 

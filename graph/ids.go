@@ -3,7 +3,6 @@ package graph
 import (
 	"math"
 
-	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
 	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
 )
@@ -110,54 +109,4 @@ func (ids Expr) arithmetic(
 		node, err := ids.g.ops.Ints(op, list, compute, append(G.Nodes{ids.node}, nodes(others...)...)...)
 		return node, idRange{limit: limit, ignore: NoneIgnored, computed: true}, err
 	}, others...)
-}
-
-// CachedDelay returns Delay for the newest tokens of every sequence, (B·n, d) → (B·n, d), by as many steps as the cache
-// holds tokens: NewConvCache with steps+1 taps. The input at is as in CachedElman. CachedDelay has no derivative.
-func CachedDelay(x, at Expr, cache *ConvCache) Expr {
-	return x.apply("cached delay", func() (*G.Node, error) {
-		if s := x.node.Shape(); len(s) != 2 || cache != nil && s[1] != cache.width {
-			return nil, errors.Errorf("got %v, want a matrix with the columns of the cache", s)
-		}
-		step, err := cache.delays(x.node.Shape()[0], at)
-		if err != nil {
-			return nil, err
-		}
-		return x.g.ops.CachedDelay(cache.batch, cache.held, step, x.node)
-	}, at)
-}
-
-// CachedDelayInts returns DelayInts for the newest tokens of every sequence, (B·n) → (B·n), with a cache of one column,
-// as CachedDelay does. Ids must lie below 2^53.
-func CachedDelayInts(ids, at Expr, fill int, cache *ConvCache) Expr {
-	return ids.computed("cached delay of integers", func(list []int) (*G.Node, idRange, error) {
-		if ids.ids == nil {
-			return nil, idRange{}, errors.New("want integers declared by Ints")
-		}
-		ids.neverIgnored()
-		step, err := cache.delays(ids.count(), at)
-		switch limit := ids.filled(fill); {
-		case err != nil:
-			return nil, idRange{}, err
-		case checkFill(fill) != nil:
-			return nil, idRange{}, checkFill(fill)
-		case cache.width != 1:
-			return nil, idRange{}, errors.Errorf("got a cache of %d columns, want 1", cache.width)
-		case int64(limit) > 1<<53:
-			return nil, idRange{}, errors.Errorf("got ids up to %d, want at most 2^53 in a cache", limit-1)
-		}
-		node, err := ids.g.ops.CachedDelayInts(cache.batch, cache.held, step, ids.list(), list, fill)
-		return node, idRange{limit: ids.filled(fill), ignore: NoneIgnored, computed: true}, err
-	}, at)
-}
-
-// delays returns the step of a delay of n rows, or an error if these are not the same number for each sequence.
-func (c *ConvCache) delays(n int, at Expr) (s ops.Step, err error) {
-	switch {
-	case c == nil:
-		return s, errors.New("no cache to continue from")
-	case n%c.batch != 0:
-		return s, errors.Errorf("got %d tokens, want the same number for each of %d sequences", n, c.batch)
-	}
-	return c.step(at, n/c.batch), c.checkPosition(at)
 }

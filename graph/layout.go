@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
@@ -79,23 +78,6 @@ func (x Expr) Join(others ...Expr) Expr {
 	}, others...)
 }
 
-// GatherCols returns the kernel of the join of several Cols: column c of y is column order[c] of x (n, d), or 0 if
-// order[c] is −1. A column may appear more than once; its gradient is the sum.
-func GatherCols(x Expr, order []int) (y Expr, ok bool) {
-	return x.kernel("gather columns", func() (*G.Node, error) {
-		shape := x.node.Shape()
-		if len(shape) != 2 {
-			return nil, errors.New("want a matrix")
-		}
-		for _, c := range order {
-			if c < -1 || c >= shape[1] {
-				return nil, errors.Errorf("column %d of %d", c, shape[1])
-			}
-		}
-		return x.g.ops.GatherCols(x.node, order)
-	})
-}
-
 // Gather returns the matrix whose row i is row ids[i] of x: (v, d), (n) → (n, d). Its gradient adds up over equal ids.
 // The stock operation is not used for a table or result of a single number: it returns one entry for all rows, or
 // panics in its backward pass.
@@ -110,25 +92,6 @@ func (x Expr) Gather(ids Expr) Expr {
 			return nil, err
 		}
 		return G.ByIndices(x.node, ids.node, 0)
-	}, ids)
-}
-
-// Gather returns the kernel of Expr.Gather: row i of y is row ids[i] of table (v, d), and the gradient of the table
-// adds up the rows of Δ over equal ids.
-func Gather(table, ids Expr) (y Expr, ok bool) {
-	if m := table.g.packed(table); m != nil && m.transposed { // a packed table is not an operand
-		return ids.kernel("gather", func() (*G.Node, error) {
-			if err := ids.lookUp(m.shape()[0], "rows"); err != nil {
-				return nil, err
-			}
-			return ids.g.ops.PackedGather(m.Weights, ids.list())
-		})
-	}
-	return table.kernel("gather", func() (*G.Node, error) {
-		if table.name != "" {
-			table.g.lookedUp[table.name] = true
-		}
-		return table.gather(ids)
 	}, ids)
 }
 
@@ -152,49 +115,4 @@ func (ids Expr) OneHot(classes int) Expr {
 		}
 		return ids.g.ops.OneHot(ids.list(), classes, ids.ids.ignore)
 	})
-}
-
-// AddPositions returns the kernel of c·x + table.Gather(ids): x (n, d), table (v, d), ids (n).
-func AddPositions(x, table, ids Expr, c float64) (y Expr, ok bool) {
-	return x.kernel("add positions", func() (*G.Node, error) {
-		if err := ids.lookUp(table.node.Shape()[0], "rows"); err != nil {
-			return nil, err
-		}
-		shape, n, d := x.node.Shape(), ids.count(), table.node.Shape()[1]
-		if len(shape) != 2 || shape[0] != n || shape[1] != d {
-			return nil, errors.Errorf("%v is not (%d, %d)", shape, n, d)
-		}
-		if err := table.reserve(n); err != nil {
-			return nil, err
-		}
-		return x.g.ops.AddPositions(x.node, table.node, ids.list(), c)
-	}, table.byRule(), ids)
-}
-
-// Rotate returns the kernel of rotary positions. In the first groups·size columns of x (n, ≥ groups·size) it rotates
-// each group separately: columns 2i and 2i+1 of a group by the angle φ of row positions[row] and column i of the tables
-// cos and sin (T, size/2):
-//
-//	(a, b) → (a·cos φ − b·sin φ, a·sin φ + b·cos φ)
-//
-// It leaves the other columns unchanged. The backward pass rotates Δ by −φ.
-func Rotate(x, cos, sin, positions Expr, groups int) (y Expr, ok bool) {
-	return x.kernel("rotate", func() (*G.Node, error) {
-		table, n := cos.node.Shape(), positions.count()
-		if len(table) != 2 || !table.Eq(sin.node.Shape()) {
-			return nil, errors.Errorf("got cosines %v and sines %v, want two matrices of one shape",
-				table, sin.node.Shape())
-		}
-		if err := positions.lookUp(table[0], "positions"); err != nil {
-			return nil, err
-		}
-		if shape := x.node.Shape(); len(shape) != 2 || shape[0] != n || groups < 1 || shape[1] < groups*2*table[1] {
-			return nil, errors.Errorf("%v is not (%d, %d or more): %d positions, %d groups of %d columns",
-				shape, n, groups*2*table[1], n, groups, 2*table[1])
-		}
-		if err := cmp.Or(cos.reserve(n), sin.reserve(n)); err != nil {
-			return nil, err
-		}
-		return x.g.ops.Rotate(x.node, cos.node, sin.node, positions.list(), groups, false)
-	}, cos.byRule(), sin.byRule(), positions)
 }

@@ -30,10 +30,10 @@ type Packing interface {
 }
 
 // Packed returns an empty Graph like a Sibling, but with a copy of the current parameters. It packs the matrices that
-// Linear and LinearT of g multiply by, if that saves memory. A packed parameter declared on the new Graph has a shape
-// and no numbers. Linear, LinearT and Gather read it packed; for other operations it is unpacked. Sums are in float32.
-// A product with a packed matrix has no gradient. Packed returns an error for a graph without kernels or of another
-// type than Float32, and for numbers that are not finite.
+// fused.Linear and fused.LinearT of g multiply by, if that saves memory. A packed parameter declared on the new Graph
+// has a shape and no numbers. These and fused.Gather read it packed; for other operations it is unpacked. Sums are
+// in float32. A product with a packed matrix has no gradient. Packed returns an error for a graph without kernels or of
+// another type than Float32, and for numbers that are not finite.
 func (g *Graph) Packed(p Packing) (*Graph, error) {
 	if p == nil {
 		return nil, errors.New("weights: got no packing, want a format such as stored.BF16")
@@ -110,7 +110,7 @@ func (g *Graph) pack(p Packing, matrices []loose) error {
 	return nil
 }
 
-// Readable reports whether x is a matrix that Linear, LinearT or Gather reads, and that StorePacked can therefore
+// Readable reports whether x is a matrix that fused.Linear, LinearT or Gather reads, and that StorePacked can therefore
 // store.
 func (x Expr) Readable() bool {
 	if !x.g.exists() || x.name == "" || len(x.shape) != 2 {

@@ -123,20 +123,6 @@ func TestEdit(t *testing.T) {
 	}
 }
 
-// Spell selects the equation of a scope, but not those inside it or next to it.
-func TestSpell(t *testing.T) {
-	g := New(Float64, 1)
-	g.Spell("h.0")
-	for path, want := range map[string]bool{"h.0": false, "h.0.mlp": true, "h.1": true, "": true} {
-		for _, g := range []*Graph{g, g.Sibling()} {
-			_, ok := ReLU(g.Root().Sub("x").Param("w", Const(1), 2, 2).In(Scope{g, path}))
-			if g.names["x.w"] = false; ok != want {
-				t.Errorf("%q: a kernel %v, want %v", path, ok, want)
-			}
-		}
-	}
-}
-
 // scale∘x + shift is exact in the documented cases, and the gradient is scale's.
 func TestMulAdd(t *testing.T) {
 	g := New(Float64, 1)

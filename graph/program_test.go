@@ -2,7 +2,6 @@ package graph
 
 import (
 	"errors"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -10,33 +9,6 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
-
-// TestFreezing: a parameter that is not listed has no gradient, and the gradients of the others do not change.
-func TestFreezing(t *testing.T) {
-	for _, kernels := range []bool{true, false} {
-		build := func() (x, w, loss Expr) {
-			g := New(Float64, 1)
-			g.Kernels = kernels
-			x, w = g.Root().Param("x", Normal(1), 3, 4), g.Root().Param("w", Normal(1), 4, 2)
-			y, ok := Linear(x, w, Expr{})
-			if !ok {
-				y = x.MatMul(w)
-			}
-			return x, w, y.Tanh().SumAll()
-		}
-		x, w, loss := build()
-		both := mustRun(t, mustCompile(t, loss, x, w))
-		fx, fw, floss := build()
-		one := mustRun(t, mustCompile(t, floss, fw))
-		near(t, "gradient of w", one.Grad(fw).Floats(), both.Grad(w).Floats(), 0)
-		if got := one.Grad(fx); got.Len() != 0 {
-			t.Errorf("the frozen x has the gradient %v", got)
-		}
-		if both.Grad(x).Len() != 12 {
-			t.Errorf("x has a gradient of %d entries", both.Grad(x).Len())
-		}
-	}
-}
 
 // TestSiblingSharesParameters: one store of numbers, two graphs.
 func TestSiblingSharesParameters(t *testing.T) {
@@ -62,36 +34,6 @@ func TestSiblingSharesParameters(t *testing.T) {
 	}
 }
 
-// TestForwardAndGradientPrograms: a graph may have any number of forward programs, compiled before and after.
-func TestForwardAndGradientPrograms(t *testing.T) {
-	for _, kernels := range []bool{true, false} {
-		g := New(Float64, 1)
-		g.Kernels = kernels
-		x := g.Root().Param("x", Normal(1), 3, 4)
-		h := x.Tanh()
-		if y, ok := GELU(x); ok {
-			h = y
-		}
-		loss := h.Square().SumAll()
-		before := mustCompile(t, h)
-		grad := mustCompile(t, loss, x)
-		after := mustCompile(t, loss)
-		for _, v := range []float64{0.3, -1.1} {
-			x.Tensor().Set(5, v)
-			want := math.Pow(math.Tanh(v), 2)
-			if kernels {
-				want = math.Pow(v*math.Erfc(-v/math.Sqrt2)/2, 2)
-			}
-			mustRun(t, grad)
-			first := grad.Grad(x).Clone()
-			near(t, "h²", []float64{math.Pow(mustRun(t, before).Value().At(5), 2)}, []float64{want}, 1e-14)
-			near(t, "loss", []float64{mustRun(t, after).Loss()}, []float64{grad.Loss()}, 0)
-			mustRun(t, grad)
-			near(t, "gradient", grad.Grad(x).Floats(), first.Floats(), 0)
-		}
-	}
-}
-
 // TestVectorsAreVectorsOutside: a vector is stored as (1, d), but declared and read as (d).
 func TestVectorsAreVectorsOutside(t *testing.T) {
 	g := New(Float32, 1)
@@ -113,22 +55,6 @@ func TestGradientAskedForTwice(t *testing.T) {
 	for i, v := range p.Grad(x).Floats() {
 		a, b := x.Tensor().At(i), y.Tensor().At(i)
 		near(t, "∂x, ∂y", []float64{v, p.Grad(y).At(i)}, []float64{2 * a * b * b, 2 * b * a * a}, 1e-14)
-	}
-}
-
-// The gradient of an operand has the operand's shape, even if others have the same number of entries.
-func TestShapeOfErrors(t *testing.T) {
-	g := New(Float64, 1)
-	x, y := g.Root().Param("x", Normal(1), 5, 1), g.Root().Value("y", Normal(1), 1, 5)
-	w := g.Root().Value("w", Const(1), 5, 1)
-	loss, ok := SquaredError(x.Scale(2), y, w)
-	if !ok {
-		t.Fatal(g.Err())
-	}
-	p := mustRun(t, mustCompile(t, loss.Add(x.Square().SumAll()), x))
-	for i, got := range p.Grad(x).Floats() {
-		a := x.Tensor().At(i)
-		near(t, "∂x", []float64{got}, []float64{4./5*(2*a-y.Tensor().At(i)) + 2*a}, 1e-14)
 	}
 }
 
@@ -200,55 +126,6 @@ func TestResultsOfNoRun(t *testing.T) {
 	for _, p := range []*Program{nil, {}} {
 		if err := p.Run(); err == nil || p.Loss() == p.Loss() || p.Value().Len()+p.Grad(x).Len()+len(p.Stock()) != 0 {
 			t.Errorf("a program that Compile did not create runs: %v", err)
-		}
-	}
-}
-
-// Watch passes gradients on during the backward pass, the last layer's first, in the order that it returned. They equal
-// the gradients after the run, for kernels and for stock operations, and for a matrix that is used twice.
-func TestWatch(t *testing.T) {
-	for _, kernels := range []bool{true, false} {
-		g := New(Float32, 3)
-		g.Kernels = kernels
-		x := g.Root().Value("x", Normal(1), 6, 8)
-		var wrt []Expr
-		tied := g.Root().Param("tied", Normal(0.5), 8, 8)
-		h := x.MatMul(tied)
-		for _, name := range []string{"a", "b", "c"} {
-			w := g.Root().Sub("%s", name).Param("w", Normal(0.5), 8, 8)
-			bias := g.Root().Sub("%s", name).Param("b", Normal(0.5), 8)
-			wrt = append(wrt, w, bias)
-			y, ok := Linear(h, w, bias)
-			if !ok {
-				y = h.MatMul(w).Add(bias)
-			}
-			h = h.Add(y.Tanh())
-		}
-		p := mustCompile(t, h.MatMul(tied).Square().SumAll(), append(wrt, tied)...)
-		var shown []string
-		seen := map[string][]float64{}
-		order := p.Watch(func(x Expr, grad Tensor) {
-			shown = append(shown, x.Name())
-			seen[x.Name()] = grad.Floats()
-		})
-		for range 2 {
-			shown = nil
-			mustRun(t, p)
-			var said []string
-			for _, x := range order {
-				said = append(said, x.Name())
-				if !slices.Equal(seen[x.Name()], p.Grad(x).Floats()) {
-					t.Errorf("kernels %t: %s was shown another gradient", kernels, x.Name())
-				}
-			}
-			if !slices.Equal(shown, said) || len(shown) != 7 || shown[6] != "tied" || shown[0][0] != 'c' ||
-				shown[5][0] != 'a' {
-				t.Errorf("kernels %t: shown %v, said %v", kernels, shown, said)
-			}
-		}
-		shown = nil
-		if p.Watch(nil); mustRun(t, p) != nil && shown != nil {
-			t.Errorf("kernels %t: shown %v to nobody", kernels, shown)
 		}
 	}
 }

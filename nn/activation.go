@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 	"github.com/pkg/errors"
 )
 
@@ -12,7 +13,7 @@ type GELU struct{}
 
 // Forward returns ½x(1 + erf(x/√2)).
 func (GELU) Forward(x graph.Expr) graph.Expr { // (n, f) → (n, f)
-	if y, ok := graph.GELU(x); ok {
+	if y, ok := fused.GELU(x); ok {
 		return y
 	}
 	return x.Scale(1 / math.Sqrt2).Erf().Shift(1).Mul(x).Scale(0.5)
@@ -23,7 +24,7 @@ type GELUTanh struct{}
 
 // Forward returns ½x(1 + tanh(√(2/π)(x + 0.044715·x³))).
 func (GELUTanh) Forward(x graph.Expr) graph.Expr { // (n, f) → (n, f)
-	if y, ok := graph.GELUTanh(x); ok {
+	if y, ok := fused.GELUTanh(x); ok {
 		return y
 	}
 	u := x.Cube().Scale(0.044715).Add(x).Scale(math.Sqrt(2 / math.Pi))
@@ -35,7 +36,7 @@ type ReLU struct{}
 
 // Forward returns max(x, 0).
 func (ReLU) Forward(x graph.Expr) graph.Expr { // (n, f) → (n, f)
-	if y, ok := graph.ReLU(x); ok {
+	if y, ok := fused.ReLU(x); ok {
 		return y
 	}
 	return x.ReLU()
@@ -46,7 +47,7 @@ type ReLU2 struct{}
 
 // Forward returns max(x, 0)².
 func (ReLU2) Forward(x graph.Expr) graph.Expr { // (n, f) → (n, f)
-	if y, ok := graph.ReLU2(x); ok {
+	if y, ok := fused.ReLU2(x); ok {
 		return y
 	}
 	return x.ReLU().Square()
@@ -58,7 +59,7 @@ type Sigmoid struct{}
 
 // Forward returns σ(x).
 func (Sigmoid) Forward(x graph.Expr) graph.Expr { // (n, f) → (n, f)
-	if y, ok := graph.Sigmoid(x); ok {
+	if y, ok := fused.Sigmoid(x); ok {
 		return y
 	}
 	return x.Sigmoid()
@@ -70,7 +71,7 @@ type SiLU struct{}
 
 // Forward returns x·σ(x).
 func (SiLU) Forward(x graph.Expr) graph.Expr { // (n, f) → (n, f)
-	if y, ok := graph.SiLU(x); ok {
+	if y, ok := fused.SiLU(x); ok {
 		return y
 	}
 	return x.Mul(x.Sigmoid())
@@ -82,7 +83,7 @@ type Softplus struct{}
 
 // Forward returns ln(1 + eˣ).
 func (Softplus) Forward(x graph.Expr) graph.Expr { // (n, f) → (n, f)
-	if y, ok := graph.Softplus(x); ok {
+	if y, ok := fused.Softplus(x); ok {
 		return y
 	}
 	return x.Softplus()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 )
 
 var pooledLayerCases = []layerCase{
@@ -303,7 +304,7 @@ func TestI28LayersInEvaluation(t *testing.T) {
 
 // experts returns at with k of n experts.
 func experts(at Site, k, n int, change ...func(*Experts)) Site {
-	at.Experts = Experts{Routing: Routing{Router: graph.Router{Experts: n, Active: k}}}
+	at.Experts = Experts{Routing: Routing{Router: fused.Router{Experts: n, Active: k}}}
 	for _, f := range change {
 		f(&at.Experts)
 	}
@@ -332,10 +333,10 @@ var expertLayerCases = []layerCase{
 	}},
 	{"mixture with a bias that balances", "MoE Routing", mixtureOf(2, 5, func(e *Experts) { e.BiasRate = 0.1 })},
 	{"balanced experts", "SwitchLoss", func(at Site, x graph.Expr) graph.Expr {
-		return SwitchLoss{Routing{Router: graph.Router{Experts: at.Embd, Active: (at.Embd + 1) / 2}}}.Forward(x)
+		return SwitchLoss{Routing{Router: fused.Router{Experts: at.Embd, Active: (at.Embd + 1) / 2}}}.Forward(x)
 	}},
 	{"balanced experts by a sigmoid", "SwitchLoss", func(at Site, x graph.Expr) graph.Expr {
-		return SwitchLoss{Routing{Router: graph.Router{Experts: at.Embd, Active: 1, Sigmoid: true}}}.Forward(x)
+		return SwitchLoss{Routing{Router: fused.Router{Experts: at.Embd, Active: 1, Sigmoid: true}}}.Forward(x)
 	}},
 }
 
@@ -409,7 +410,7 @@ func TestI115BalancedExperts(t *testing.T) {
 		g := graph.New(graph.Float64, 1)
 		g.Kernels = kernels
 		z := g.Root().Value("z", graph.Const(0), 4, 4)
-		loss := SwitchLoss{Routing{Router: graph.Router{Experts: 4, Active: 2}}}.Forward(z)
+		loss := SwitchLoss{Routing{Router: fused.Router{Experts: 4, Active: 2}}}.Forward(z)
 		p := run(t, loss)
 		for i := range 4 {
 			z.Tensor().F64[4*i+i], z.Tensor().F64[4*i+(i+1)%4] = 30, 30
@@ -433,7 +434,7 @@ func TestBalanceSums(t *testing.T) {
 	var b Balance
 	want := 0.0
 	for i := range 3 {
-		r := Routing{Router: graph.Router{Experts: 4, Active: 1 + i}}
+		r := Routing{Router: fused.Router{Experts: 4, Active: 1 + i}}
 		z := g.Root().Value(fmt.Sprint("z", i), graph.Normal(1), 5, 4)
 		b.Add(z, r)
 		want += run(t, SwitchLoss{r}.Forward(z)).Value().At(0)
@@ -459,7 +460,7 @@ func TestI118BiasOnlyChooses(t *testing.T) {
 			g.Kernels = kernels
 			z := g.Root().Value("z", func(i int, _ *rand.Rand) float64 { return math.Log(float64(i+1) / 10) }, 1, 4)
 			bias := g.Root().Param("b", func(i int, _ *rand.Rand) float64 { return c.bias[i] }, 4)
-			y := Routing{Router: graph.Router{Experts: 4, Active: 2}, Bias: bias}.Forward(z)
+			y := Routing{Router: fused.Router{Experts: 4, Active: 2}, Bias: bias}.Forward(z)
 			p := run(t, y.Square().SumAll(), bias, y)
 			got := run(t, y).Value().Floats()
 			for e, want := range c.want {

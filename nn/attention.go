@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 )
 
 // Attention builds the attention layer of a block.
@@ -32,7 +33,7 @@ type Attention func(at Site) Layer
 type SelfAttention struct {
 	QKV   Layer // [q | k | v], with q and k rotated if positions are rotary
 	heads heads
-	cache *graph.KVCache
+	cache *fused.KVCache
 }
 
 // NewSelfAttention declares c_attn (d, H(2dρ+dh)) and c_proj (H·dh, d).
@@ -41,7 +42,7 @@ func NewSelfAttention(at Site) *SelfAttention {
 }
 
 // newSelfAttention declares the layer with the given sizes of the heads and, if bias is true, a bias in c_attn.
-func newSelfAttention(at Site, sizes graph.AttentionShape, bias bool) *SelfAttention {
+func newSelfAttention(at Site, sizes fused.AttentionShape, bias bool) *SelfAttention {
 	l := newUncached(at, sizes, sizes, bias)
 	l.cache = l.heads.cacheAt(at, l.heads.sizes)
 	return l
@@ -49,7 +50,7 @@ func newSelfAttention(at Site, sizes graph.AttentionShape, bias bool) *SelfAtten
 
 // newUncached is newSelfAttention without a cache of keys and values. To the links after the heads, results are the
 // sizes of the heads.
-func newUncached(at Site, sizes, results graph.AttentionShape, bias bool) *SelfAttention {
+func newUncached(at Site, sizes, results fused.AttentionShape, bias bool) *SelfAttention {
 	sizes.Cap = at.limit()
 	l := &SelfAttention{QKV: newInProjection(at, "c_attn", sizes, bias)}
 	after, sinks := links{at.links(at.Links.After, results), at.Scope}, at.sinks()
@@ -79,9 +80,9 @@ func (l *SelfAttention) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d
 func (l *SelfAttention) stepped(qkv, at graph.Expr) graph.Expr {
 	mask := l.heads.causalMask()
 	if l.heads.sinks.Graph() == nil {
-		return graph.CachedAttention(qkv, mask, at, l.cache)
+		return fused.CachedAttention(qkv, mask, at, l.cache)
 	}
-	return graph.CachedSinkAttention(qkv, mask, l.heads.sinks, at, l.cache)
+	return fused.CachedSinkAttention(qkv, mask, l.heads.sinks, at, l.cache)
 }
 
 // Mixing returns n·H(dρ+dh) for the mean number n of keys with which a query is multiplied: all T without kernels, and
@@ -97,7 +98,7 @@ func (l *SelfAttention) Mixing() float64 {
 // these projections share it.
 type heads struct {
 	Proj  Layer
-	sizes graph.AttentionShape
+	sizes fused.AttentionShape
 	mask  *Mask
 	drop  *Dropout // of the weights
 	scope graph.Scope
@@ -106,7 +107,7 @@ type heads struct {
 }
 
 // newHeads declares the mask and c_proj.
-func newHeads(at Site, sizes graph.AttentionShape) heads {
+func newHeads(at Site, sizes fused.AttentionShape) heads {
 	mask := at.mask()
 	mask.Expr()
 	return heads{
@@ -141,7 +142,7 @@ func (l *heads) results(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (
 
 // kernel returns the kernel of attend, from packed projections with keys and values of every group.
 func (l *heads) kernel(qkv graph.Expr) (y graph.Expr, ok bool) {
-	return graph.SinkAttention(qkv, l.mask.Expr(), l.sinks, l.sizes, l.drop.P)
+	return fused.SinkAttention(qkv, l.mask.Expr(), l.sinks, l.sizes, l.drop.P)
 }
 
 // softmax returns the weights. With sinks, these are the softmax over a further column, b_h, without that column.
@@ -196,12 +197,12 @@ func (l *heads) causalMask() graph.Expr {
 
 // cacheAt returns the site's cache of keys and values of the given sizes. It has room for the tokens of a window if the
 // mask hides all others.
-func (l *heads) cacheAt(at Site, sizes graph.AttentionShape) *graph.KVCache {
-	return cacheAt(at.Caches, at.Path(), func() *graph.KVCache {
+func (l *heads) cacheAt(at Site, sizes fused.AttentionShape) *fused.KVCache {
+	return cacheAt(at.Caches, at.Path(), func() *fused.KVCache {
 		if width, first, ok := l.mask.window(); ok {
-			return graph.NewWindowCache(sizes, width, first)
+			return fused.NewWindowCache(sizes, width, first)
 		}
-		return graph.NewKVCache(sizes)
+		return fused.NewKVCache(sizes)
 	})
 }
 
@@ -215,13 +216,13 @@ func (l *heads) mixing() float64 {
 type inProjection struct {
 	affine Layer
 	before links
-	heads  graph.AttentionShape
+	heads  fused.AttentionShape
 	scope  graph.Scope
 }
 
 // newInProjection declares name (d, H·dρ+G(dρ+dh)), for the keys and values of G groups of heads, and the parameters of
 // the links before the heads. These are inside name if the layer has a second projection.
-func newInProjection(at Site, name string, sizes graph.AttentionShape, bias bool) *inProjection {
+func newInProjection(at Site, name string, sizes fused.AttentionShape, bias bool) *inProjection {
 	q, k, v := sizes.Heads*sizes.QK, sizes.Groups*sizes.QK, sizes.Groups*sizes.V
 	l := &inProjection{
 		affine: at.affine(name, at.Embd, []int{q, k, v}, bias, graph.Normal(0.02)), heads: sizes, scope: at.Scope,
@@ -255,7 +256,7 @@ func (l *inProjection) forward(x, at graph.Expr) graph.Expr {
 }
 
 // split splits one block of columns of packed projections into heads.
-func split(qkv graph.Expr, h graph.AttentionShape, from, size int) graph.Expr { // → (B, H, T, size)
+func split(qkv graph.Expr, h fused.AttentionShape, from, size int) graph.Expr { // → (B, H, T, size)
 	return qkv.Cols(from, from+h.Heads*size).Reshape(h.Batch, h.Context, h.Heads, size).Transpose(0, 2, 1, 3)
 }
 
@@ -283,6 +284,6 @@ func overKeys(keys float64, heads, qk, v int) float64 {
 }
 
 // heads returns the sizes of attention with queries and keys of qk features and values of v. No heads share keys.
-func (s Site) heads(qk, v int) graph.AttentionShape {
-	return graph.AttentionShape{Batch: s.Batch, Context: s.Context, Heads: s.Heads, QK: qk, V: v, Groups: s.Heads}
+func (s Site) heads(qk, v int) fused.AttentionShape {
+	return fused.AttentionShape{Batch: s.Batch, Context: s.Context, Heads: s.Heads, QK: qk, V: v, Groups: s.Heads}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 	"github.com/pkg/errors"
 )
 
@@ -82,7 +83,7 @@ func (l *CrossAttention) Mixing() float64 {
 
 // crossHeads is softmax attention of n queries to m keys for each of B sequences.
 type crossHeads struct {
-	sizes graph.CrossShape
+	sizes fused.CrossShape
 	mask  graph.Expr // (B, n, m), or (n, m) for all sequences
 	drop  Dropout    // of the weights
 	scope graph.Scope
@@ -91,7 +92,7 @@ type crossHeads struct {
 // attend computes the heads' results, from packed projections to packed results.
 func (l *crossHeads) attend(q, kv graph.Expr) graph.Expr { // (B·n, H·dρ), (B·m, H(dρ+dh)) → (B·n, H·dh)
 	q, kv = q.In(l.scope), kv.In(l.scope)
-	if y, ok := graph.CrossAttention(q, kv, l.mask, l.sizes, l.drop.P); ok {
+	if y, ok := fused.CrossAttention(q, kv, l.mask, l.sizes, l.drop.P); ok {
 		return l.scope.Place("heads", y)
 	}
 	h, at, mask := l.sizes, l.scope, l.mask.In(l.scope)
@@ -119,7 +120,7 @@ func (l *crossHeads) mixing() float64 {
 
 // heads returns the attention to m, with queries and keys of qk features, and values of v.
 func (m *Memory) heads(at Site, qk, v int) crossHeads {
-	sizes := graph.CrossShape{Batch: m.Batch, Queries: m.Queries, Keys: m.Keys, Heads: at.Heads, QK: qk, V: v}
+	sizes := fused.CrossShape{Batch: m.Batch, Queries: m.Queries, Keys: m.Keys, Heads: at.Heads, QK: qk, V: v}
 	return crossHeads{sizes, m.Expr(), *NewDropout(at.At("attn_dropout")), at.Scope}
 }
 

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 )
 
@@ -48,7 +49,7 @@ func NewDiffAttention(at Site) *DiffAttention {
 	}
 	l.copies, l.apart = pairColumns(sizes)
 	l.heads.sizes.V = 2 * at.V
-	pairs := graph.AttentionShape{
+	pairs := fused.AttentionShape{
 		Batch: sizes.Batch, Context: sizes.Context, Heads: sizes.Heads, Groups: sizes.Heads / 2, Cap: sizes.Cap,
 		QK: 2 * sizes.QK, V: 2 * sizes.V,
 	}
@@ -57,7 +58,7 @@ func NewDiffAttention(at Site) *DiffAttention {
 }
 
 // inPairs returns the sizes of pairs of heads.
-func inPairs(heads graph.AttentionShape) graph.AttentionShape {
+func inPairs(heads fused.AttentionShape) fused.AttentionShape {
 	pairs := max(1, heads.Heads/2) // an odd number of heads is an error
 	heads.Heads, heads.Groups, heads.QK, heads.V = pairs, pairs, 2*heads.QK, 2*heads.V
 	return heads
@@ -65,7 +66,7 @@ func inPairs(heads graph.AttentionShape) graph.AttentionShape {
 
 // pairColumns returns the columns of packed projections, −1 for zeros, in two orders: with a copy of a pair's value for
 // both heads; and with zeros in place of the other head's query, for keys of both heads side by side.
-func pairColumns(h graph.AttentionShape) (copies, apart []int) {
+func pairColumns(h fused.AttentionShape) (copies, apart []int) {
 	keys, values := h.Heads*h.QK, 2*h.Heads*h.QK // where they begin
 	for i := range values {
 		copies = append(copies, i)

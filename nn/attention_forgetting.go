@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 )
 
 // ForgettingAttention is SelfAttention that forgets (Lin et al. 2025, arXiv:2503.02130, equations 4 to 6). Every head
@@ -28,7 +29,7 @@ func NewForgettingAttention(at Site) *ForgettingAttention {
 	sizes := at.heads(at.QK, at.V)
 	l := &ForgettingAttention{SelfAttention: *newUncached(at, sizes, sizes, at.Bias)}
 	l.Gates = at.affine("c_forget", at.Embd, []int{at.Heads}, at.Bias, graph.Normal(0.02))
-	l.cache = cacheAt(at.Caches, at.Path(), func() *graph.KVCache { return graph.NewForgettingCache(l.heads.sizes) })
+	l.cache = cacheAt(at.Caches, at.Path(), func() *fused.KVCache { return fused.NewForgettingCache(l.heads.sizes) })
 	return l
 }
 
@@ -37,7 +38,7 @@ func (l *ForgettingAttention) Forward(x graph.Expr) (result graph.Expr) { // (B�
 	defer recoverUnbuilt(l, x, &result)
 	h, at, mask := l.heads.sizes, l.heads.scope, l.heads.causalMask()
 	qkv, logF := l.QKV.Forward(x), l.logF(x)
-	if y, ok := graph.ForgettingAttention(qkv, logF, mask, h, l.heads.drop.P); ok {
+	if y, ok := fused.ForgettingAttention(qkv, logF, mask, h, l.heads.drop.P); ok {
 		return l.heads.project(x, qkv, y, noPosition())
 	}
 	q := at.Place("q", split(qkv, h, 0, h.QK))                       // q = a·w_q + b_q  (B, H, T, dρ)
@@ -72,7 +73,7 @@ func (l *ForgettingAttention) Step(x, at graph.Expr) (result graph.Expr) { // (B
 	defer recoverUnbuilt(l, x, &result)
 	mask := l.heads.causalMask()
 	qkv, logF := step(l.QKV, x, at), l.logF(x)
-	return l.heads.project(x, qkv, graph.CachedForgettingAttention(qkv, logF, mask, at, l.cache), at)
+	return l.heads.project(x, qkv, fused.CachedForgettingAttention(qkv, logF, mask, at, l.cache), at)
 }
 
 // Mixing returns the Mixing of SelfAttention, or 0 for nil.

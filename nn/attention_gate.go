@@ -1,6 +1,9 @@
 package nn
 
-import "github.com/pedestrian-ml/pedestrian/graph"
+import (
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
+)
 
 // Gate is a Link after the heads (Qiu et al. 2025), which multiplies their results before the projection,
 //
@@ -41,7 +44,7 @@ func (l *Gate) Forward(in Inside) (result graph.Expr) { // (n, H·dh) → (n, H�
 	if l.order != nil {
 		return in.Y.Mul(gathered(Sigmoid{}.Forward(z), l.order))
 	}
-	if y, ok := graph.GLU(z, in.Y); ok {
+	if y, ok := fused.GLU(z, in.Y); ok {
 		return y
 	}
 	return in.Y.Mul(Sigmoid{}.Forward(z))
@@ -49,7 +52,7 @@ func (l *Gate) Forward(in Inside) (result graph.Expr) { // (n, H·dh) → (n, H�
 
 // gathered returns the columns of x in the given order; −1 is a column of zeros.
 func gathered(x graph.Expr, order []int) graph.Expr { // (n, d) → (n, len(order))
-	if y, ok := graph.GatherCols(x, order); ok {
+	if y, ok := fused.GatherCols(x, order); ok {
 		return y
 	}
 	if len(order) == 0 || len(x.Shape()) != 2 { // building has failed

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 )
 
 // MLA is multi-head latent attention (Xu (37)–(46), (57)): keys and values of all heads are computed from one narrow
@@ -19,7 +20,7 @@ import (
 type MLA struct {
 	Query, Down, UpK, UpV Layer
 	heads                 heads // starting from packed queries, keys and values
-	cache                 *graph.LatentCache
+	cache                 *fused.LatentCache
 	scope                 graph.Scope
 }
 
@@ -66,7 +67,7 @@ func (l *MLA) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·
 	mask := l.heads.causalMask()
 	q, latent := l.Query.Forward(x).In(l.scope), l.Down.Forward(x)
 	upK, upV := matrix(l.scope, l.UpK), matrix(l.scope, l.UpV)
-	return l.heads.project(x, q, graph.CachedLatentAttention(q, latent, upK, upV, mask, at, l.cache), at)
+	return l.heads.project(x, q, fused.CachedLatentAttention(q, latent, upK, upV, mask, at, l.cache), at)
 }
 
 // Mixing returns n·H(dρ+dh) for the mean number n of keys, as SelfAttention does.
@@ -92,11 +93,11 @@ func checkLatent(at Site, name string, n int) {
 }
 
 // latentCache returns the cache for latents and rotated parts of keys with the given numbers of features.
-func latentCache(at Site, latent, rotary int) *graph.LatentCache {
-	sizes := graph.LatentShape{
+func latentCache(at Site, latent, rotary int) *fused.LatentCache {
+	sizes := fused.LatentShape{
 		Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V, Latent: latent, Rotary: rotary,
 	}
-	return cacheAt(at.Caches, at.Path(), func() *graph.LatentCache { return graph.NewLatentCache(sizes) })
+	return cacheAt(at.Caches, at.Path(), func() *fused.LatentCache { return fused.NewLatentCache(sizes) })
 }
 
 // matrix returns the matrix of a linear layer without bias, including its adapter.
@@ -128,7 +129,7 @@ type MLARoPE struct {
 	heads                   heads // starting from packed queries, keys and values
 	content, rotary, tokens int   // dρ, dR, n
 	rope                    *RoPE
-	cache                   *graph.LatentCache
+	cache                   *fused.LatentCache
 	scope                   graph.Scope
 }
 
@@ -192,7 +193,7 @@ func (l *MLARoPE) step(x, c, source, at graph.Expr) graph.Expr {
 	upK, upV := matrix(l.scope, l.UpK), matrix(l.scope, l.UpV)
 	kept := c.Join(l.rotatedKey(source)) // [c | k^R]  (B·n, dc+dR)
 	q := l.query(x)
-	return l.heads.project(x, q, graph.CachedLatentAttention(q, kept, upK, upV, mask, at, l.cache), at)
+	return l.heads.project(x, q, fused.CachedLatentAttention(q, kept, upK, upV, mask, at, l.cache), at)
 }
 
 // Mixing returns n·H(dρ+dR+dh) for the mean number n of keys, as SelfAttention does.

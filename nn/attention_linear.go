@@ -1,11 +1,14 @@
 package nn
 
-import "github.com/pedestrian-ml/pedestrian/graph"
+import (
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
+)
 
 // similarity computes the weight of a key for a query in linear attention: sim(q, k) = φ(q)·φ(k).
 type similarity interface {
 	of(q, k graph.Expr) graph.Expr // (B, H, T, dρ), (B, H, T, dρ) → (B, H, T, T)
-	features() graph.FeatureMap    // φ, for the kernel
+	features() fused.FeatureMap    // φ, for the kernel
 }
 
 // eluPlusOne is φ(x) = elu(x) + 1: x + 1 for x > 0, else eˣ.
@@ -19,7 +22,7 @@ func (eluPlusOne) phi(x graph.Expr) graph.Expr {
 	return positive.Add(x.Sub(positive).Exp())
 }
 
-func (eluPlusOne) features() graph.FeatureMap { return graph.EluPlusOne() }
+func (eluPlusOne) features() fused.FeatureMap { return fused.EluPlusOne() }
 
 // LinearAttention is multi-headed self-attention whose weights are products of features of queries and keys, not a
 // softmax (Conti (15)–(17)). With sim(q, k) = φ(q)·φ(k) and φ = elu + 1, entry by entry, so that no weight is negative,
@@ -36,10 +39,10 @@ func (eluPlusOne) features() graph.FeatureMap { return graph.EluPlusOne() }
 type LinearAttention struct {
 	QKV, Proj Layer // as in SelfAttention
 	sim       similarity
-	heads     graph.LinearShape
+	heads     fused.LinearShape
 	mask      *Mask
 	padding   graph.Expr // the mask's numbers if some keys are hidden from all queries; otherwise empty
-	state     *graph.LinearCache
+	state     *fused.LinearCache
 	scope     graph.Scope
 }
 
@@ -54,7 +57,7 @@ func NewLinearAttention(at Site) *LinearAttention {
 
 func newLinearAttention(at Site, sim similarity) *LinearAttention {
 	at.refuse("linear attention")
-	heads := graph.LinearShape{AttentionShape: at.heads(at.QK, at.V), Map: sim.features()}
+	heads := fused.LinearShape{AttentionShape: at.heads(at.QK, at.V), Map: sim.features()}
 	var padded, ok bool
 	if heads.Causal, padded, ok = hides(at.Mask); !ok {
 		at.Failf("linear attention with the mask %s: "+
@@ -63,7 +66,7 @@ func newLinearAttention(at Site, sim similarity) *LinearAttention {
 	l := &LinearAttention{
 		QKV: newInProjection(at, "c_attn", heads.AttentionShape, at.Bias), Proj: newOutProjection(at),
 		sim: sim, heads: heads, mask: at.mask(), scope: at.Scope,
-		state: cacheAt(at.Caches, at.Path(), func() *graph.LinearCache { return graph.NewLinearCache(heads) }),
+		state: cacheAt(at.Caches, at.Path(), func() *fused.LinearCache { return fused.NewLinearCache(heads) }),
 	}
 	if padded || !at.Graph().Kernels { // the reference form uses the mask's numbers, which must exist by then
 		mask := l.mask.Expr()
@@ -83,7 +86,7 @@ func (l *LinearAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·T, 
 // attend computes the heads' results, from packed projections to packed results. The reference form computes all T²
 // weights: e^mask is 1 for a visible key and 0 for a hidden one.
 func (l *LinearAttention) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B·T, H·dh)
-	if y, ok := graph.LinearAttention(qkv, l.padding, l.heads); ok {
+	if y, ok := fused.LinearAttention(qkv, l.padding, l.heads); ok {
 		return l.scope.Place("heads", y)
 	}
 	h, at := l.heads.AttentionShape, l.scope
@@ -113,7 +116,7 @@ func (l *LinearAttention) Step(x, at graph.Expr) (result graph.Expr) { // (B·n,
 	if !l.heads.Causal || l.padding.Graph() != nil {
 		l.scope.Failf("one token at a time: the mask %s is not nn.Causal", l.mask)
 	}
-	return l.Proj.Forward(l.scope.Place("heads", graph.CachedLinearAttention(step(l.QKV, x, at), at, l.state)))
+	return l.Proj.Forward(l.scope.Place("heads", fused.CachedLinearAttention(step(l.QKV, x, at), at, l.state)))
 }
 
 // TaylorAttention is linear attention with the first two terms of e^(q·k) ≈ 1 + q·k for unit vectors, so that no weight
@@ -148,7 +151,7 @@ func (t taylor) unit(x graph.Expr) graph.Expr {
 	return x.Div(x.Square().Sum().Shift(t.eps).Sqrt()) // x/√(‖x‖² + ε)
 }
 
-func (t taylor) features() graph.FeatureMap { return graph.Taylor(t.eps) }
+func (t taylor) features() fused.FeatureMap { return fused.Taylor(t.eps) }
 
 // Step is like Forward, but takes only the newest tokens of every sequence.
 func (l *TaylorAttention) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 )
 
 // Linformer is multi-headed self-attention to k' mixtures of the T keys and of the T values of a sequence, so that the
@@ -45,7 +46,7 @@ func NewLinformer(at Site, mixed int) *Linformer {
 		QKV: newInProjection(at, "c_attn", at.heads(at.QK, at.V), at.Bias), Proj: newOutProjection(at),
 		E: at.Sub("e").Param("weight", init, mixed, t), F: at.Sub("f").Param("weight", init, mixed, t),
 		heads: crossHeads{
-			sizes: graph.CrossShape{Batch: at.Batch, Queries: t, Keys: mixed, Heads: at.Heads, QK: at.QK, V: at.V},
+			sizes: fused.CrossShape{Batch: at.Batch, Queries: t, Keys: mixed, Heads: at.Heads, QK: at.QK, V: at.V},
 			mask:  at.Value("none", graph.Const(0), t, mixed), // hides nothing
 			drop:  *NewDropout(at.At("attn_dropout")), scope: at.Scope,
 		},
@@ -65,7 +66,7 @@ func (l *Linformer) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) →
 
 // mix returns w·x for every sequence.
 func (l *Linformer) mix(w, x graph.Expr) graph.Expr { // (k', T), (B·T, c) → (B·k', c)
-	if y, ok := graph.MixTokens(w, x); ok {
+	if y, ok := fused.MixTokens(w, x); ok {
 		return y
 	}
 	h := l.heads.sizes

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 )
 
 // Longformer is attention in dilated windows with some global tokens. Attention to and from the global tokens uses
@@ -23,10 +24,10 @@ import (
 // those before it, and those after it attend to it. Dropout acts on the weights and on the result.
 type Longformer struct {
 	QKV, Global, Proj Layer // QKV and Global are as SelfAttention.QKV
-	heads             graph.AttentionShape
+	heads             fused.AttentionShape
 	mask              *LongformerMask
 	weightDrop        *Dropout
-	cache             *graph.PairCache
+	cache             *fused.PairCache
 	scope             graph.Scope
 }
 
@@ -41,7 +42,7 @@ func NewLongformer(at Site, mask *LongformerMask) *Longformer {
 		Global: newInProjection(at, "c_attn_global", sizes, at.Bias),
 		Proj:   newOutProjection(at), heads: sizes, mask: mask, weightDrop: NewDropout(at.At("attn_dropout")),
 		scope: at.Scope,
-		cache: cacheAt(at.Caches, at.Path(), func() *graph.PairCache { return graph.NewPairCache(sizes) }),
+		cache: cacheAt(at.Caches, at.Path(), func() *fused.PairCache { return fused.NewPairCache(sizes) }),
 	}
 }
 
@@ -59,7 +60,7 @@ func (l *Longformer) Step(x, at graph.Expr) (result graph.Expr) { // (BÂ·n, d) â
 	defer recoverUnbuilt(l, x, &result)
 	l.mask.requireCausal(l.scope)
 	both := step(l.QKV, x, at).Join(step(l.Global, x, at)).In(l.scope)
-	heads := graph.CachedPairAttention(both, l.mask.Expr(), at, l.cache)
+	heads := fused.CachedPairAttention(both, l.mask.Expr(), at, l.cache)
 	return l.Proj.Forward(l.scope.Place("heads", heads))
 }
 
@@ -111,14 +112,14 @@ func (l *Longformer) kernel(near, global graph.Expr) (y graph.Expr, ok bool) {
 	if both.Shape() == nil { // building has failed, and the sizes are not checked
 		return y, false
 	}
-	q, ok := graph.GatherCols(both, l.queries())
+	q, ok := fused.GatherCols(both, l.queries())
 	if !ok {
 		return y, false
 	}
-	q, _ = graph.Scale(q, math.Sqrt2)
-	kv, _ := graph.GatherCols(both, l.keys())
+	q, _ = fused.Scale(q, math.Sqrt2)
+	kv, _ := fused.GatherCols(both, l.keys())
 	width := h.Heads * (2*h.QK + h.V)
-	return graph.CrossAttention(q.In(l.scope), kv.Reshape(2*h.Batch*h.Context, width), l.mask.expr, graph.CrossShape{
+	return fused.CrossAttention(q.In(l.scope), kv.Reshape(2*h.Batch*h.Context, width), l.mask.expr, fused.CrossShape{
 		Batch: h.Batch, Queries: h.Context, Keys: 2 * h.Context, Heads: h.Heads, QK: 2 * h.QK, V: h.V, Cap: h.Cap,
 	}, l.weightDrop.P)
 }

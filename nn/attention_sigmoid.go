@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 )
 
 // SigmoidAttention is SelfAttention whose weights are sigmoids of the scores, each by itself, in place of a softmax
@@ -27,7 +28,7 @@ func NewSigmoidAttention(at Site) *SigmoidAttention {
 func (l *SigmoidAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
 	defer recoverUnbuilt(l, x, &result)
 	h, at, qkv := l.heads.sizes, l.heads.scope, l.QKV.Forward(x)
-	if y, ok := graph.SigmoidAttention(qkv, l.heads.mask.Expr(), h, l.heads.drop.P); ok {
+	if y, ok := fused.SigmoidAttention(qkv, l.heads.mask.Expr(), h, l.heads.drop.P); ok {
 		return l.heads.project(x, qkv, y, noPosition())
 	}
 	q := at.Place("q", split(qkv, h, 0, h.QK))                          // q = a·w_q + b_q  (B, H, T, dρ)
@@ -52,7 +53,7 @@ func (l *SigmoidAttention) mask() graph.Expr { // (T, T), or as the mask
 func (l *SigmoidAttention) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
 	defer recoverUnbuilt(l, x, &result)
 	mask, qkv := l.heads.causalMask(), step(l.QKV, x, at)
-	return l.heads.project(x, qkv, graph.CachedSigmoidAttention(qkv, mask, at, l.cache), at)
+	return l.heads.project(x, qkv, fused.CachedSigmoidAttention(qkv, mask, at, l.cache), at)
 }
 
 // Mixing returns the Mixing of SelfAttention, or 0 for nil.

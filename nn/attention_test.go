@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 )
 
 // TestCausality: changing token t leaves every row before t unchanged, bit for bit, and changes row t and all later
@@ -651,9 +652,9 @@ func TestCachesActOnEveryLayer(t *testing.T) {
 		t.Errorf("%d bytes after a reset", c.Bytes())
 	}
 	kv := cacheAt(
-		c, "h.2.attn", func() *graph.KVCache { return graph.NewKVCache(graph.AttentionShape{Batch: 2, Context: 3}) },
+		c, "h.2.attn", func() *fused.KVCache { return fused.NewKVCache(fused.AttentionShape{Batch: 2, Context: 3}) },
 	)
-	if again := cacheAt(c, "h.2.attn", func() *graph.KVCache { return nil }); again != kv {
+	if again := cacheAt(c, "h.2.attn", func() *fused.KVCache { return nil }); again != kv {
 		t.Error("a layer's cache is created twice")
 	}
 	delete(c, "h.0.attn")
@@ -663,7 +664,7 @@ func TestCachesActOnEveryLayer(t *testing.T) {
 	) {
 		t.Errorf("got error %v", err)
 	}
-	if none := cacheAt(nil, "h.0.attn", func() *graph.KVCache { return kv }); none != nil {
+	if none := cacheAt(nil, "h.0.attn", func() *fused.KVCache { return kv }); none != nil {
 		t.Error("got a cache, want none if nothing is stored")
 	}
 }
@@ -839,20 +840,20 @@ func TestMemoryUpdate(t *testing.T) {
 
 // gatedHeads and gatedFeatures return sites with a gate of each head and of each feature.
 func gatedHeads(at Site) Site {
-	at.Links.After = []NamedLink{{"attn_gate", func(at Site, _ graph.AttentionShape) Link { return NewHeadGate(at) }}}
+	at.Links.After = []NamedLink{{"attn_gate", func(at Site, _ fused.AttentionShape) Link { return NewHeadGate(at) }}}
 	return at
 }
 
 func gatedFeatures(at Site) Site {
 	at.Links.After = []NamedLink{
-		{"attn_gate", func(at Site, _ graph.AttentionShape) Link { return NewElementGate(at) }},
+		{"attn_gate", func(at Site, _ fused.AttentionShape) Link { return NewElementGate(at) }},
 	}
 	return at
 }
 
 // exclusive returns a site with the link of exclusive attention before the others.
 func exclusive(at Site) Site {
-	link := NamedLink{"xsa", func(at Site, heads graph.AttentionShape) Link { return NewLearnedXSA(at, heads) }}
+	link := NamedLink{"xsa", func(at Site, heads fused.AttentionShape) Link { return NewLearnedXSA(at, heads) }}
 	at.Links.After = append([]NamedLink{link}, at.Links.After...)
 	return at
 }
@@ -899,7 +900,7 @@ func TestGateStepEqualsForward(t *testing.T) {
 // The results of exclusive attention are orthogonal to the values of their tokens, heads that share a value among them;
 // λ = 0 changes nothing, a result along the value becomes 0, and a value of zeros takes nothing away.
 func TestI121LeavesOutTheValue(t *testing.T) {
-	sizes := graph.AttentionShape{Batch: 1, Context: 3, Heads: 4, Groups: 2, QK: 1, V: 3}
+	sizes := fused.AttentionShape{Batch: 1, Context: 3, Heads: 4, Groups: 2, QK: 1, V: 3}
 	for _, lambda := range []float64{1, 0} {
 		g := graph.New(graph.Float64, 5)
 		at := newSite(g, shapes[0])
@@ -933,7 +934,7 @@ func TestI121LeavesOutTheValue(t *testing.T) {
 
 // Errors of exclusive attention name the link, whatever made its operands.
 func TestXSAErrors(t *testing.T) {
-	sizes := graph.AttentionShape{Batch: 1, Context: 3, Heads: 2, Groups: 2, QK: 1, V: 3}
+	sizes := fused.AttentionShape{Batch: 1, Context: 3, Heads: 2, Groups: 2, QK: 1, V: 3}
 	for want, columns := range map[string][2]int{"h.0.xsa: exclude y (3, 5), (3, 6): ": {10, 5}, "h.0.xsa: ": {9, 6}} {
 		g := graph.New(graph.Float64, 5)
 		qkv := g.Root().Value("qkv", graph.Normal(1), 3, columns[0])
@@ -1242,10 +1243,10 @@ var deepSeek = Dims{Batch: 1, Context: 1, Embd: 7168, Heads: 128, QK: 128, V: 12
 // TestI41CacheOfATokenIs576Not32768 in one layer of that size: 57 times less.
 func TestI41CacheOfATokenIs576Not32768(t *testing.T) {
 	d := deepSeek
-	latent := graph.LatentShape{
+	latent := fused.LatentShape{
 		Batch: d.Batch, Context: d.Context, Heads: d.Heads, QK: d.QK, V: d.V, Latent: 512, Rotary: 64,
 	}
-	full := graph.AttentionShape{Batch: d.Batch, Context: d.Context, Heads: d.Heads, QK: d.QK, V: d.V}
+	full := fused.AttentionShape{Batch: d.Batch, Context: d.Context, Heads: d.Heads, QK: d.QK, V: d.V}
 	keysAndValues := full.Width() - d.Heads*d.QK // the packed columns without the queries
 	if latent.Width() != 576 || keysAndValues != 32_768 {
 		t.Errorf("a token leaves %d and %d numbers, want 576 and 32768", latent.Width(), keysAndValues)

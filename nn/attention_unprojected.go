@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 )
 
 // Unprojected is attention without parameters (Xu (4)–(6)), the starting point: queries, keys and values are the
@@ -13,7 +14,7 @@ import (
 //
 // Its gradient is the sum of three terms: x is query, key and value.
 type Unprojected struct {
-	heads      graph.AttentionShape
+	heads      fused.AttentionShape
 	mask       *Mask
 	weightDrop *Dropout
 	scope      graph.Scope
@@ -44,7 +45,7 @@ func unprojectedSize(at Site) int {
 func (l *Unprojected) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
 	defer recoverUnbuilt(l, x, &result)
 	x = x.In(l.scope)
-	if y, ok := graph.Attention(x.Join(x, x), l.mask.Expr(), l.heads, l.weightDrop.P); ok {
+	if y, ok := fused.Attention(x.Join(x, x), l.mask.Expr(), l.heads, l.weightDrop.P); ok {
 		return l.scope.Place("heads", y)
 	}
 	h, at := l.heads, l.scope

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 )
 
 // Elman is the simple recurrent layer of CS 224n (4)–(6), in rows and with a bias:
@@ -22,7 +23,7 @@ type Elman struct {
 	batch  int
 	tokens int
 	width  int
-	state  *graph.ElmanCache
+	state  *fused.ElmanCache
 	scope  graph.Scope
 }
 
@@ -35,7 +36,7 @@ func NewElman(at Site) *Elman {
 	l.Input = at.affine("c_input", d, []int{d}, at.Bias, graph.Normal(1/math.Sqrt(float64(d))))
 	l.Weight = at.Scope.Param("weight", graph.Normal(0.5/math.Sqrt(float64(d))), d, d)
 	l.start = at.Value("start", graph.Const(0), at.Batch, d)
-	l.state = cacheAt(at.Caches, at.Path(), func() *graph.ElmanCache { return graph.NewElmanCache(at.Batch, d) })
+	l.state = cacheAt(at.Caches, at.Path(), func() *fused.ElmanCache { return fused.NewElmanCache(at.Batch, d) })
 	return l
 }
 
@@ -43,7 +44,7 @@ func NewElman(at Site) *Elman {
 func (l *Elman) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
 	defer recoverUnbuilt(l, x, &result)
 	a := l.Input.Forward(x).In(l.scope) // x·U + b   (B·T, d)
-	if h, ok := graph.Elman(a, l.Weight, l.batch); ok {
+	if h, ok := fused.Elman(a, l.Weight, l.batch); ok {
 		return h
 	}
 	moments := a.Reshape(l.batch, l.tokens*l.width) // a row for every sequence   (B, T·d)
@@ -60,5 +61,5 @@ func (l *Elman) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B�
 // state, and any other number fails when it runs.
 func (l *Elman) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
 	defer recoverUnbuilt(l, x, &result)
-	return graph.CachedElman(l.Input.Forward(x).In(l.scope), l.Weight, at, l.state)
+	return fused.CachedElman(l.Input.Forward(x).In(l.scope), l.Weight, at, l.state)
 }

@@ -1,6 +1,9 @@
 package nn
 
-import "github.com/pedestrian-ml/pedestrian/graph"
+import (
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
+)
 
 // Embedding looks up a row of its table for every id: onehot(ids)·w, (n) → (n, d), w (V, d) (2). The gradient of a row
 // is the sum of Δ over the positions of its id.
@@ -18,7 +21,7 @@ func NewEmbedding(s graph.Scope, rows, d int) *Embedding {
 func (l *Embedding) Forward(ids graph.Expr) (result graph.Expr) { // (n) → (n, d)
 	defer recoverUnbuilt(l, ids, &result)
 	table, ids := l.Weight.In(l.scope), ids.In(l.scope)
-	if y, ok := graph.Gather(table, ids); ok {
+	if y, ok := fused.Gather(table, ids); ok {
 		return y
 	}
 	return table.Gather(ids)
@@ -41,7 +44,7 @@ func NewMeanTokens(at Site) *MeanTokens { return &MeanTokens{at.Dims, at.Scope} 
 func (l *MeanTokens) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B, d)
 	defer recoverUnbuilt(l, x, &result)
 	x = x.In(l.scope)
-	if y, ok := graph.MeanTokens(x, l.Batch); ok {
+	if y, ok := fused.MeanTokens(x, l.Batch); ok {
 		return y
 	}
 	features := x.Reshape(l.Batch, l.Context, l.Embd).Transpose(0, 2, 1) // (B, d, T)
@@ -64,7 +67,7 @@ func NewGatherTokens(s Site, at graph.Expr) *GatherTokens { return &GatherTokens
 func (l *GatherTokens) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B, d)
 	defer recoverUnbuilt(l, x, &result)
 	x = x.In(l.scope)
-	if y, ok := graph.GatherTokens(x, l.At); ok {
+	if y, ok := fused.GatherTokens(x, l.At); ok {
 		return y
 	}
 	pick := l.At.OneHot(l.Context).Reshape(l.Batch, 1, l.Context) // 1 at that token, or 0   (B, 1, T)
@@ -91,7 +94,7 @@ func NewTied(s graph.Scope, e *Embedding) *Tied {
 func (l *Tied) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, V)
 	defer recoverUnbuilt(l, x, &result)
 	x = x.In(l.scope)
-	if y, ok := graph.LinearT(x, l.Weight); ok {
+	if y, ok := fused.LinearT(x, l.Weight); ok {
 		return y
 	}
 	return x.MatMulT(l.Weight)

@@ -254,14 +254,14 @@ func (r idReader) read(t *testing.T, dtype graph.Dtype, kernels bool, limit, ign
 	return slices.Concat([]float64{p.Loss()}, p.Grad(x).Floats()), nil
 }
 
-// The table above has every exported operation of graph with ids among its operands.
+// The table above has every exported operation of graph and graph/fused with ids among its operands.
 func TestEveryReaderOfIDsIsTried(t *testing.T) {
 	tried := map[string]bool{}
 	for _, r := range idReaders {
 		tried[r.operation] = true
 	}
 	found := 0
-	for _, f := range functions(t, "../graph") {
+	for _, f := range append(functions(t, "../graph"), functions(t, "../graph/fused")...) {
 		if !f.Name.IsExported() || !hasIDs(f) || f.Type.Results == nil || strings.HasPrefix(f.Name.Name, "Cached") ||
 			f.Name.Name == "Advance" || strings.HasSuffix(f.Name.Name, "Ints") {
 			continue // a cache reads one position, and Advance and AddInts compute ids, but none reads a row by them
@@ -284,6 +284,9 @@ func hasIDs(f *ast.FuncDecl) bool {
 	}
 	for _, field := range fields {
 		kind, ok := field.Type.(*ast.Ident)
+		if of, qualified := field.Type.(*ast.SelectorExpr); qualified { // graph.Expr
+			kind, ok = of.Sel, true
+		}
 		for _, name := range field.Names {
 			if ok && kind.Name == "Expr" && slices.Contains(
 				[]string{"ids", "at", "targets", "actions", "positions"}, name.Name,

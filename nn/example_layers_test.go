@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
@@ -176,7 +177,7 @@ func ExampleRMSNorm() {
 // value stays as it is.
 func ExampleNewHeadNorm() {
 	at := site()
-	l := nn.NewHeadNorm(at.At("attn"), graph.AttentionShape{Heads: 2, QK: 2, Groups: 1})
+	l := nn.NewHeadNorm(at.At("attn"), fused.AttentionShape{Heads: 2, QK: 2, Groups: 1})
 	show(l.Forward(at.Value("x", numbers(2, 0, 3, 4, 10, -10, 7), 1, 7)))
 	parameters(at)
 	// Output:
@@ -188,7 +189,7 @@ func ExampleNewHeadNorm() {
 // The norm over the width keeps the proportions of the heads.
 func ExampleNewWidthNorm() {
 	at := site()
-	l := nn.NewWidthNorm(at.At("attn"), graph.AttentionShape{Heads: 2, QK: 1, Groups: 1})
+	l := nn.NewWidthNorm(at.At("attn"), fused.AttentionShape{Heads: 2, QK: 1, Groups: 1})
 	show(l.Forward(at.Value("x", numbers(3, 4, -10, 7), 1, 4)))
 	parameters(at)
 	// Output:
@@ -316,7 +317,7 @@ func ExampleNamedLink() {
 	at := site()
 	at.Batch, at.Context, at.Embd, at.Heads, at.QK, at.V, at.Bias = 1, 1, 1, 1, 1, 1, false
 	at.Mask = nn.NewMask(at.Scope, at.Dims, nn.Causal{})
-	at.Links.After = []nn.NamedLink{{Name: "own_value", New: func(nn.Site, graph.AttentionShape) nn.Link {
+	at.Links.After = []nn.NamedLink{{Name: "own_value", New: func(nn.Site, fused.AttentionShape) nn.Link {
 		return nn.LinkFunc(func(in nn.Inside) graph.Expr { return in.Y.Add(in.Value().Scale(0.5)) })
 	}}}
 	y := nn.NewSelfAttention(at.At("attn")).Forward(at.Value("x", numbers(1), 1, 1))
@@ -330,7 +331,7 @@ func ExampleNewXSA() {
 	at := site()
 	l := nn.NewXSA(at)
 	show(l.Forward(nn.Inside{
-		AttentionShape: graph.AttentionShape{Heads: 1, Groups: 1, QK: 1, V: 2},
+		AttentionShape: fused.AttentionShape{Heads: 1, Groups: 1, QK: 1, V: 2},
 		QKV:            at.Value("qkv", numbers(0, 0, 5, 0), 1, 4), Y: at.Value("y", numbers(3, 4), 1, 2),
 	}))
 	// Output:   0.00  4.00
@@ -574,7 +575,7 @@ func ExampleScaledQueries() {
 func ExampleNewClampedMoE() {
 	at := site()
 	at.Embd, at.Inner = 1, 1
-	at.Experts = nn.Experts{Routing: nn.Routing{Router: graph.Router{Experts: 2, Active: 1, Norm: true}}, Limit: 2}
+	at.Experts = nn.Experts{Routing: nn.Routing{Router: fused.Router{Experts: 2, Active: 1, Norm: true}}, Limit: 2}
 	l := nn.NewClampedMoE(at)
 	for _, e := range l.Experts {
 		e.Gate.(*nn.Linear).Bias.Tensor().Set(0, 100)
@@ -591,7 +592,7 @@ func ExampleNewClampedMoE() {
 func ExampleMoE() {
 	at := site()
 	at.Inner = 1
-	at.Experts = nn.Experts{Routing: nn.Routing{Router: graph.Router{Experts: 2, Active: 1}}}
+	at.Experts = nn.Experts{Routing: nn.Routing{Router: fused.Router{Experts: 2, Active: 1}}}
 	l := nn.NewMoE(at)
 	set(at.Graph(), map[string][]float64{
 		"router.weight":           {0, 0, 100, -100},
@@ -607,7 +608,7 @@ func ExampleMoE() {
 
 func ExampleRouting() {
 	z := site().Value("z", numbers(0, 1, 2, 5, 5, 5), 2, 3)
-	l := nn.Routing{Router: graph.Router{Experts: 3, Active: 2}}
+	l := nn.Routing{Router: fused.Router{Experts: 3, Active: 2}}
 	show(l.Forward(z))
 	l.Norm = true
 	show(l.Forward(z))
@@ -622,7 +623,7 @@ func ExampleRouting() {
 func ExampleBalance() {
 	z := site().Value("z", numbers(50, 0, 50, 0), 2, 2)
 	var b nn.Balance
-	b.Add(z, nn.Routing{Router: graph.Router{Experts: 2, Active: 1}})
+	b.Add(z, nn.Routing{Router: fused.Router{Experts: 2, Active: 1}})
 	loss, _ := b.Loss()
 	show(loss)
 	// Output:
@@ -636,7 +637,7 @@ func ExampleLoads() {
 	at.Inner = 1
 	var loads nn.Loads
 	at.Experts = nn.Experts{
-		Routing: nn.Routing{Router: graph.Router{Experts: 2, Active: 1}}, BiasRate: 0.5, Loads: &loads,
+		Routing: nn.Routing{Router: fused.Router{Experts: 2, Active: 1}}, BiasRate: 0.5, Loads: &loads,
 	}
 	l := nn.NewMoE(at)
 	set(at.Graph(), map[string][]float64{"router.weight": {0.1, 0, 0, 0}})

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 	"github.com/pkg/errors"
 )
@@ -111,11 +112,11 @@ func (l *hyperConnection) Read(x graph.Expr) graph.Expr { // (n, s·d) → (n, d
 
 // project returns z = x/rms(x)·w.
 func (l *hyperConnection) project(x graph.Expr) graph.Expr { // (n, s·d) → (n, 2s+s²)
-	y, ok := graph.RMSNorm(x, graph.Expr{}, l.eps)
+	y, ok := fused.RMSNorm(x, graph.Expr{}, l.eps)
 	if !ok {
 		y = x.Div(x.Square().Mean().Shift(l.eps).Sqrt())
 	}
-	if z, ok := graph.Linear(y, l.weight, graph.Expr{}); ok {
+	if z, ok := fused.Linear(y, l.weight, graph.Expr{}); ok {
 		return z
 	}
 	return y.MatMul(l.weight)
@@ -132,7 +133,7 @@ func (l *hyperConnection) Write(x graph.Expr, results ...graph.Expr) graph.Expr 
 
 // matMulEach returns a·x in every row of a (n, t·s) and x (n, s·d).
 func matMulEach(a, x graph.Expr, s int) graph.Expr {
-	if y, ok := graph.MatMulEach(a, x, s); ok {
+	if y, ok := fused.MatMulEach(a, x, s); ok {
 		return y
 	}
 	n, t, d := a.Shape()[0], a.Shape()[1]/s, x.Shape()[1]/s
@@ -142,7 +143,7 @@ func matMulEach(a, x graph.Expr, s int) graph.Expr {
 // sinkhorn returns the exponentials of matrices, whose columns and rows are divided by their sums in turn. The first
 // division of the columns is a softmax, so that nothing overflows.
 func sinkhorn(z graph.Expr, s int) graph.Expr { // (n, s²) → (n, s²)
-	if y, ok := graph.Sinkhorn(z, sinkhornSteps, sinkhornEps); ok {
+	if y, ok := fused.Sinkhorn(z, sinkhornSteps, sinkhornEps); ok {
 		return y
 	}
 	n := z.Shape()[0]

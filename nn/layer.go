@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 	"github.com/pkg/errors"
 )
 
@@ -131,7 +132,7 @@ func recoverUnbuilt(l any, x graph.Expr, y *graph.Expr) {
 
 // Caches holds what the layers of a decoder store of earlier tokens, by the name of the layer. Graphs for one new token
 // and for several share it.
-type Caches map[string]graph.Cache
+type Caches map[string]fused.Cache
 
 // Reset removes all tokens.
 func (c Caches) Reset() {
@@ -150,27 +151,27 @@ func (c Caches) Fork(from, to int) error {
 	return nil
 }
 
-// Keep forgets, in every layer, the tokens of a sequence after the first n. It returns graph.ErrOrder if a layer
-// cannot; the sequence can then only begin again. Every cache must be a graph.Divisible.
+// Keep forgets, in every layer, the tokens of a sequence after the first n. It returns fused.ErrOrder if a layer
+// cannot; the sequence can then only begin again. Every cache must be a fused.Divisible.
 func (c Caches) Keep(sequence, n int) error {
-	return c.divide(func(name string, d graph.Divisible) error {
+	return c.divide(func(name string, d fused.Divisible) error {
 		return errors.Wrap(d.Keep(sequence, n), name)
 	})
 }
 
 // Select returns caches with the same memory, for steps of the sequences in rows. Every cache must be a
-// graph.Divisible.
+// fused.Divisible.
 func (c Caches) Select(rows []int) (Caches, error) {
 	selected := Caches{}
-	return selected, c.divide(func(name string, d graph.Divisible) error {
+	return selected, c.divide(func(name string, d fused.Divisible) error {
 		selected[name] = d.Select(rows)
 		return nil
 	})
 }
 
-func (c Caches) divide(f func(name string, d graph.Divisible) error) error {
+func (c Caches) divide(f func(name string, d fused.Divisible) error) error {
 	for name, cache := range c {
-		d, ok := cache.(graph.Divisible)
+		d, ok := cache.(fused.Divisible)
 		if !ok {
 			return errors.Errorf("%s: the cache %T has no Keep and Select, "+
 				"so its sequences cannot be continued separately", name, cache)
@@ -248,7 +249,7 @@ func lastRows(x graph.Expr, batch, n int) graph.Expr {
 }
 
 // cacheAt returns the cache of the layer at path, and makes it on the first call. It returns nil if c is nil.
-func cacheAt[C graph.Cache](c Caches, path string, make func() C) (kept C) {
+func cacheAt[C fused.Cache](c Caches, path string, make func() C) (kept C) {
 	if c == nil {
 		return kept
 	}

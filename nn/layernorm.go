@@ -1,6 +1,9 @@
 package nn
 
-import "github.com/pedestrian-ml/pedestrian/graph"
+import (
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
+)
 
 // LayerNorm centres and scales every token over its d features, then applies a gain and a shift (36)–(38):
 //
@@ -27,7 +30,7 @@ func NewLayerNorm(at Site) *LayerNorm {
 func (l *LayerNorm) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
 	defer recoverUnbuilt(l, x, &result)
 	x = x.In(l.scope)
-	if y, ok := graph.LayerNorm(x, l.Weight, l.Bias, l.Eps); ok {
+	if y, ok := fused.LayerNorm(x, l.Weight, l.Bias, l.Eps); ok {
 		return y
 	}
 	centred := x.Sub(x.Mean())                           // x − μ       (n, d)

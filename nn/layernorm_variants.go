@@ -1,6 +1,9 @@
 package nn
 
-import "github.com/pedestrian-ml/pedestrian/graph"
+import (
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
+)
 
 // LayerNormSigma is LayerNorm with ε outside the root, as in Conti (4):
 //
@@ -28,7 +31,7 @@ func NewLayerNormSigma(at Site) *LayerNormSigma {
 func (l *LayerNormSigma) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
 	defer recoverUnbuilt(l, x, &result)
 	x = x.In(l.scope)
-	if y, ok := graph.LayerNormSigma(x, l.Weight, l.Bias, l.Eps); ok {
+	if y, ok := fused.LayerNormSigma(x, l.Weight, l.Bias, l.Eps); ok {
 		return y
 	}
 	centred := x.Sub(x.Mean())                      // x − μ       (n, d)
@@ -57,7 +60,7 @@ func NewLayerNormPlain(at Site) *LayerNormPlain { return &LayerNormPlain{at.Eps,
 func (l *LayerNormPlain) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
 	defer recoverUnbuilt(l, x, &result)
 	x = x.In(l.scope)
-	if y, ok := graph.LayerNorm(x, graph.Expr{}, graph.Expr{}, l.Eps); ok {
+	if y, ok := fused.LayerNorm(x, graph.Expr{}, graph.Expr{}, l.Eps); ok {
 		return y
 	}
 	centred := x.Sub(x.Mean())                                      // x − μ   (n, d)   (27)

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 )
 
 // Linear is the affine layer y = x·w + b: (n, in) → (n, out). w is (in, out), which is the paper's a·w and the layout
@@ -34,7 +35,7 @@ func sum(xs []int) (n int) {
 func (l *Linear) Forward(x graph.Expr) (result graph.Expr) { // (n, in) → (n, out)
 	defer recoverUnbuilt(l, x, &result)
 	x = x.In(l.scope)
-	if y, ok := graph.Linear(x, l.Weight, l.Bias); ok {
+	if y, ok := fused.Linear(x, l.Weight, l.Bias); ok {
 		return y
 	}
 	y := x.MatMul(l.Weight) // x·w      (n, out)
@@ -126,7 +127,7 @@ func times(x graph.Expr, c float64) graph.Expr {
 	if c == 1 {
 		return x
 	}
-	if y, ok := graph.Scale(x, c); ok {
+	if y, ok := fused.Scale(x, c); ok {
 		return y
 	}
 	return x.Scale(c)

@@ -1,6 +1,9 @@
 package nn
 
-import "github.com/pedestrian-ml/pedestrian/graph"
+import (
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
+)
 
 // Link is a part inside self-attention, before its heads or after them:
 //
@@ -24,7 +27,7 @@ type cachedLink interface {
 
 // Inside holds the values inside an attention. Its n rows are all tokens, or the newest ones in a Step.
 type Inside struct {
-	graph.AttentionShape            // H, G, dρ and dh
+	fused.AttentionShape            // H, G, dρ and dh
 	X                    graph.Expr // the input (n, d)
 	QKV                  graph.Expr // [q | k | v], (n, H·dρ+G(dρ+dh))
 	Y                    graph.Expr // the heads' results (n, H·dh); empty before the heads
@@ -46,7 +49,7 @@ type Links struct {
 // qk_norm.
 type NamedLink struct {
 	Name string
-	New  func(at Site, heads graph.AttentionShape) Link
+	New  func(at Site, heads fused.AttentionShape) Link
 }
 
 // links are the links of one attention.
@@ -56,7 +59,7 @@ type links struct {
 }
 
 // links builds links at s.
-func (s Site) links(list []NamedLink, heads graph.AttentionShape) (built []Link) {
+func (s Site) links(list []NamedLink, heads fused.AttentionShape) (built []Link) {
 	for _, l := range list {
 		var link Link
 		switch {
@@ -125,7 +128,7 @@ type firstValues struct {
 func NewValueResidual() NamedLink { return NamedLink{valueResidual, new(firstValues).link} }
 
 // link declares v_lambda, two numbers that start at ½, in every block except the first.
-func (r *firstValues) link(at Site, heads graph.AttentionShape) Link {
+func (r *firstValues) link(at Site, heads fused.AttentionShape) Link {
 	width := heads.Groups * heads.V
 	l := &values{shared: r, from: (heads.Heads + heads.Groups) * heads.QK, scope: at.Scope}
 	if at.Block == 0 {

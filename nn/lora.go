@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 )
 
 // LoRA adds a trainable product of two thin matrices to a frozen affine layer (43):
@@ -94,7 +95,7 @@ func (l *LoRA) Forward(x graph.Expr) (result graph.Expr) { // (n, in) → (n, ou
 
 // down returns x·d.
 func (a Adapter) down(x graph.Expr) graph.Expr { // (n, in) → (n, r)
-	if y, ok := graph.Linear(x, a.Down, graph.Expr{}); ok {
+	if y, ok := fused.Linear(x, a.Down, graph.Expr{}); ok {
 		return y
 	}
 	return x.MatMul(a.Down)
@@ -102,8 +103,8 @@ func (a Adapter) down(x graph.Expr) graph.Expr { // (n, in) → (n, r)
 
 // up returns s·x·u.
 func (a Adapter) up(x graph.Expr, s float64) graph.Expr { // (n, r) → (n, To−From)
-	if y, ok := graph.Linear(x, a.Up, graph.Expr{}); ok {
-		y, _ = graph.Scale(y, s)
+	if y, ok := fused.Linear(x, a.Up, graph.Expr{}); ok {
+		y, _ = fused.Scale(y, s)
 		return y
 	}
 	return x.MatMul(a.Up).Scale(s)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 )
 
 // CrossEntropy is the loss of next-token prediction (section 1 of the paper): the sum, over the tokens whose target
@@ -39,7 +40,7 @@ func (l *CrossEntropy) Forward(logits, targets graph.Expr) (result graph.Expr) {
 		l.scope.Failf("smoothing %v and z-loss %v: want 0 ≤ smoothing < 1 and a z-loss of at least 0",
 			l.Smoothing, l.ZLoss)
 	}
-	if loss, ok := graph.CrossEntropy(z, targets, !l.Sum, l.Smoothing, l.ZLoss); ok {
+	if loss, ok := fused.CrossEntropy(z, targets, !l.Sum, l.Smoothing, l.ZLoss); ok {
 		return loss
 	}
 	v := 1
@@ -117,7 +118,7 @@ func NewBinaryCrossEntropy(s graph.Scope) *BinaryCrossEntropy { return &BinaryCr
 func (l *BinaryCrossEntropy) Forward(z, y graph.Expr) (result graph.Expr) {
 	defer recoverUnbuilt(l, z, &result)
 	z, y, n := pairOf(l.scope, z, y)
-	if loss, ok := graph.BinaryCrossEntropy(z, y); ok {
+	if loss, ok := fused.BinaryCrossEntropy(z, y); ok {
 		return loss
 	}
 	top := z.ReLU()                                  // max(z, 0)
@@ -149,7 +150,7 @@ func NewSquaredError(s graph.Scope) *SquaredError { return &SquaredError{s} }
 func (l *SquaredError) Forward(x, y graph.Expr) (result graph.Expr) {
 	defer recoverUnbuilt(l, x, &result)
 	x, y, n := pairOf(l.scope, x, y)
-	if loss, ok := graph.SquaredError(x, y, graph.Expr{}); ok {
+	if loss, ok := fused.SquaredError(x, y, graph.Expr{}); ok {
 		return loss
 	}
 	return x.Sub(y).Square().SumAll().Scale(1 / n)
@@ -189,7 +190,7 @@ func (r Rollout) advantage() graph.Expr { // (n, 1)
 // LogProbs returns ln softmax(z)[id], the logarithm of the probability of each row's id, and 0 for an ignored id. Its
 // gradient by a row of logits is Δ·(onehot(id) − softmax(z)).
 func LogProbs(z, ids graph.Expr) graph.Expr { // (n, V) → (n, 1)
-	if y, ok := graph.LogProbs(z, ids); ok {
+	if y, ok := fused.LogProbs(z, ids); ok {
 		return y
 	}
 	v := 1
@@ -222,7 +223,7 @@ func NewReinforce(s graph.Scope) *Reinforce { return &Reinforce{s} }
 func (l *Reinforce) Forward(logits graph.Expr, r Rollout) (result graph.Expr) {
 	defer recoverUnbuilt(l, logits, &result)
 	z := logits.In(l.scope)
-	if loss, ok := graph.Reinforce(z, r.Actions, r.Returns, r.Baseline, r.Weights); ok {
+	if loss, ok := fused.Reinforce(z, r.Actions, r.Returns, r.Baseline, r.Weights); ok {
 		return loss
 	}
 	return r.mean(LogProbs(z, r.Actions).Mul(r.advantage())).Scale(-1)
@@ -247,7 +248,7 @@ func NewPPOClip(s graph.Scope) *PPOClip { return &PPOClip{0.2, s} }
 func (l *PPOClip) Forward(logits graph.Expr, r Rollout) (result graph.Expr) {
 	defer recoverUnbuilt(l, logits, &result)
 	z := logits.In(l.scope)
-	if loss, ok := graph.PPOClip(z, r.Actions, r.Returns, r.Baseline, r.Weights, r.LogProbs, l.Clip); ok {
+	if loss, ok := fused.PPOClip(z, r.Actions, r.Returns, r.Baseline, r.Weights, r.LogProbs, l.Clip); ok {
 		return loss
 	}
 	return r.mean(l.clipped(LogProbs(z, r.Actions).Sub(r.LogProbs).Exp(), r)).Scale(-1)
@@ -367,7 +368,7 @@ func NewValueLoss(s graph.Scope) *ValueLoss { return &ValueLoss{s} }
 func (l *ValueLoss) Forward(values graph.Expr, r Rollout) (result graph.Expr) {
 	defer recoverUnbuilt(l, values, &result)
 	v := values.In(l.scope)
-	if loss, ok := graph.SquaredError(v, r.Returns, r.Weights); ok {
+	if loss, ok := fused.SquaredError(v, r.Returns, r.Weights); ok {
 		return loss
 	}
 	return r.mean(v.Sub(r.Returns).Square())

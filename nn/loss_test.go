@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 )
 
 // losses holds all losses, as functions of logits z (n, v).
@@ -68,7 +69,7 @@ var formulas = map[string]func(l, k graph.Expr) graph.Expr{
 	"l, in a shape": func(l, _ graph.Expr) graph.Expr { return l.Reshape(1, 1).Scale(2).SumAll() },
 	"l, detached":   func(l, k graph.Expr) graph.Expr { return l.Detach().Mul(k).Add(l) },
 	"2l, a kernel": func(l, _ graph.Expr) graph.Expr {
-		if y, ok := graph.Scale(l, 2); ok {
+		if y, ok := fused.Scale(l, 2); ok {
 			return y
 		}
 		return l.Scale(2)

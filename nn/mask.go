@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 	"github.com/pkg/errors"
 )
 
@@ -455,7 +456,7 @@ func (m *Mask) tiled() float64 {
 			return meanVisible(rules, m.dims)
 		}
 	}
-	rows, sum := graph.AttentionShape{Context: t}.Rows(), 0.0
+	rows, sum := fused.AttentionShape{Context: t}.Rows(), 0.0
 	for from := 0; from < t; from += rows {
 		to := min(t, from+rows)
 		begin, end := 0, t

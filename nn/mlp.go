@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 )
 
 // MLP is the feed-forward layer of a block: y = act(x·w₁ + b₁)·w₂ + b₂, f features wide inside.
@@ -136,15 +137,15 @@ func multiplied(s graph.Scope, act Layer, gate, up graph.Expr) graph.Expr { // (
 func gated(act Layer, gate, up graph.Expr) (h graph.Expr, ok bool) {
 	switch act.(type) {
 	case SiLU:
-		return graph.SwiGLU(gate, up)
+		return fused.SwiGLU(gate, up)
 	case GELU:
-		return graph.GEGLU(gate, up)
+		return fused.GEGLU(gate, up)
 	case GELUTanh:
-		return graph.GEGLUTanh(gate, up)
+		return fused.GEGLUTanh(gate, up)
 	case ReLU:
-		return graph.ReGLU(gate, up)
+		return fused.ReGLU(gate, up)
 	case Sigmoid:
-		return graph.GLU(gate, up)
+		return fused.GLU(gate, up)
 	}
 	return h, false
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 )
 
 // Experts describes the experts of a mixture.
@@ -132,7 +133,7 @@ func (l *MoE) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
 
 // mixture returns Σ_e g_e·MLP_e(x). The equation computes every expert for all tokens.
 func (l *MoE) mixture(x, g graph.Expr) (y graph.Expr) { // (n, d), (n, E) → (n, d)
-	var w graph.ExpertWeights
+	var w fused.ExpertWeights
 	for _, e := range l.Experts {
 		if e.limit > 0 {
 			return l.each(x, g)
@@ -141,7 +142,7 @@ func (l *MoE) mixture(x, g graph.Expr) (y graph.Expr) { // (n, d), (n, E) → (n
 		w.Up = append(w.Up, l.matrix(e.Fc, &w.Scale))
 		w.Down = append(w.Down, l.matrix(e.Proj, &w.Scale))
 	}
-	if y, ok := graph.MixExperts(x, g, w, l.routing.Active); ok {
+	if y, ok := fused.MixExperts(x, g, w, l.routing.Active); ok {
 		return y
 	}
 	return l.each(x, g)
@@ -161,14 +162,14 @@ func (l *MoE) each(x, g graph.Expr) (y graph.Expr) { // (n, d), (n, E) → (n, d
 }
 
 // matrix returns the matrix of an expert with its adapter, if it has one, which all have the same factor.
-func (l *MoE) matrix(layer Layer, scale *float64) graph.ExpertMatrix {
+func (l *MoE) matrix(layer Layer, scale *float64) fused.ExpertMatrix {
 	lora, ok := layer.(*LoRA)
 	if !ok || len(lora.Adapters) == 0 || *scale != 0 && *scale != lora.Scale {
-		return graph.ExpertMatrix{W: matrix(l.scope, layer)}
+		return fused.ExpertMatrix{W: matrix(l.scope, layer)}
 	}
 	*scale = lora.Scale
 	a := lora.Adapters[0]
-	return graph.ExpertMatrix{W: lora.Base.Weight.In(l.scope), A: a.Down.In(l.scope), B: a.Up.In(l.scope)}
+	return fused.ExpertMatrix{W: lora.Base.Weight.In(l.scope), A: a.Down.In(l.scope), B: a.Up.In(l.scope)}
 }
 
 // Routing turns the logits z of a router into gates: with the probabilities p = softmax(z), or σ(z) if Sigmoid is set,
@@ -181,13 +182,13 @@ func (l *MoE) matrix(layer Layer, scale *float64) graph.ExpertMatrix {
 // With Bias, b (E), the experts are the k largest of p + b, and their gates are p as before (Wang et al. 2024, (3)). As
 // the bias only chooses, its gradient is 0.
 type Routing struct {
-	graph.Router
+	fused.Router
 	Bias graph.Expr // optional
 }
 
 // Forward returns g.
 func (l Routing) Forward(z graph.Expr) graph.Expr { // (n, E) → (n, E)
-	if g, ok := graph.Gates(z, l.Bias, l.Router); ok {
+	if g, ok := fused.Gates(z, l.Bias, l.Router); ok {
 		return g
 	}
 	p := l.probabilities(z)
@@ -222,7 +223,7 @@ type SwitchLoss struct{ Routing }
 // Forward returns the loss of the logits of a router, a scalar.
 func (l SwitchLoss) Forward(z graph.Expr) graph.Expr { // (n, E) → ()
 	g := l.Routing.Forward(z).Detach()
-	if loss, ok := graph.SwitchLoss(z, g, l.Router); ok {
+	if loss, ok := fused.SwitchLoss(z, g, l.Router); ok {
 		return loss
 	}
 	p := l.probabilities(z)
@@ -280,7 +281,7 @@ func (l *Loads) add(name string, r Routing, rate float64, gates graph.Expr) {
 		return
 	}
 	gates = gates.Detach()
-	count, ok := graph.ExpertLoad(gates)
+	count, ok := fused.ExpertLoad(gates)
 	if !ok {
 		count = chosen(gates).Transpose(1, 0).Sum().Transpose(1, 0)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 )
 
 var normLayerCases = []layerCase{
@@ -269,7 +270,7 @@ func TestI67OddBoundedLocal(t *testing.T) {
 func headNormed(attention Attention) Attention {
 	return func(at Site) Layer {
 		at.Links.Before = []NamedLink{
-			{"qk_norm", func(at Site, sizes graph.AttentionShape) Link { return Packed(NewHeadNorm(at, sizes)) }},
+			{"qk_norm", func(at Site, sizes fused.AttentionShape) Link { return Packed(NewHeadNorm(at, sizes)) }},
 		}
 		return attention(at)
 	}
@@ -279,7 +280,7 @@ func headNormed(attention Attention) Attention {
 func widthNormed(attention Attention) Attention {
 	return func(at Site) Layer {
 		at.Links.Before = []NamedLink{
-			{"qk_norm", func(at Site, sizes graph.AttentionShape) Link { return Packed(NewWidthNorm(at, sizes)) }},
+			{"qk_norm", func(at Site, sizes fused.AttentionShape) Link { return Packed(NewWidthNorm(at, sizes)) }},
 		}
 		return attention(at)
 	}
@@ -301,7 +302,7 @@ var qkNormLayerCases = []layerCase{
 		return widthNormed(func(at Site) Layer { return sharedBy(at) })(at).Forward(x)
 	}},
 	{"norms of queries and keys without values", "QKNorm", func(at Site, x graph.Expr) graph.Expr {
-		sizes := graph.AttentionShape{Heads: 1, QK: at.Inner, Groups: 1}
+		sizes := fused.AttentionShape{Heads: 1, QK: at.Inner, Groups: 1}
 		return NewHeadNorm(at, sizes).Forward(
 			NewLinear(at.Scope.Sub("in"), at.Embd, []int{2 * at.Inner}, true, graph.Normal(1)).Forward(x),
 		)

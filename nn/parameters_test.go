@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 )
 
 // TestParameters: a layer declares exactly the parameters of its equation, with these shapes; without biases it
@@ -84,7 +85,7 @@ func TestParameters(t *testing.T) {
 				"*c_proj.bias[6]"},
 		"gated features": {func(at Site) Layer {
 			at.Links.After = []NamedLink{
-				{"attn_gate", func(at Site, _ graph.AttentionShape) Link { return NewElementGate(at) }},
+				{"attn_gate", func(at Site, _ fused.AttentionShape) Link { return NewElementGate(at) }},
 			}
 			return NewSelfAttention(at)
 		}, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_gate.weight[6×10] *c_gate.bias[10] " +
@@ -95,7 +96,7 @@ func TestParameters(t *testing.T) {
 		}, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] sinks[2] c_proj.weight[10×6] *c_proj.bias[6]"},
 		"gated heads": {func(at Site) Layer {
 			at.Links.After = []NamedLink{
-				{"attn_gate", func(at Site, _ graph.AttentionShape) Link { return NewHeadGate(at) }},
+				{"attn_gate", func(at Site, _ fused.AttentionShape) Link { return NewHeadGate(at) }},
 			}
 			return NewSelfAttention(at)
 		}, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_gate.weight[6×2] *c_gate.bias[2] c_proj.weight[10×6] " +

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 	"github.com/pkg/errors"
 )
@@ -30,7 +31,7 @@ func NewLearnedPositions(at Site) *LearnedPositions {
 func (l *LearnedPositions) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
 	defer recoverUnbuilt(l, x, &result)
 	x = x.In(l.scope)
-	if y, ok := graph.AddPositions(x, l.Weight, l.positions, 1); ok {
+	if y, ok := fused.AddPositions(x, l.Weight, l.positions, 1); ok {
 		return y
 	}
 	return x.Add(l.Weight.In(l.scope).Gather(l.positions))
@@ -89,7 +90,7 @@ func (p sinusoids) Row(t, from int, into graph.Tensor) {
 func (l *Sinusoidal) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
 	defer recoverUnbuilt(l, x, &result)
 	x = x.In(l.scope)
-	if y, ok := graph.AddPositions(x, l.P, l.positions, l.scale); ok {
+	if y, ok := fused.AddPositions(x, l.P, l.positions, l.scale); ok {
 		return y
 	}
 	return x.Scale(l.scale).Add(l.P.In(l.scope).Gather(l.positions))

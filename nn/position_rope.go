@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 	"github.com/pkg/errors"
 )
@@ -225,7 +226,7 @@ func (l *RoPE) Rotate(x graph.Expr, groups, size int) (result graph.Expr) { // (
 	if size != l.size {
 		l.scope.Failf("groups of %d columns for rotary positions of size %d", size, l.size)
 	}
-	if y, ok := graph.Rotate(x, l.Cos, l.Sin, l.positions, groups); ok {
+	if y, ok := fused.Rotate(x, l.Cos, l.Sin, l.positions, groups); ok {
 		return y
 	}
 	n, half, width := count(l.positions), size/2, groups*size

@@ -1,6 +1,9 @@
 package nn
 
-import "github.com/pedestrian-ml/pedestrian/graph"
+import (
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
+)
 
 // QKNorm normalises the queries and keys of an attention before they are rotated (Henry et al. 2020; with gains,
 // Dehghani et al. 2023). Every group x of their features becomes
@@ -18,12 +21,12 @@ type QKNorm struct {
 }
 
 // NewHeadNorm declares q_norm.weight and k_norm.weight, dρ gains each, which start at 1.
-func NewHeadNorm(at Site, sizes graph.AttentionShape) *QKNorm {
+func NewHeadNorm(at Site, sizes fused.AttentionShape) *QKNorm {
 	return newQKNorm(at, sizes.QK, sizes.QK, sizes.Heads, sizes.Groups)
 }
 
 // NewWidthNorm declares q_norm.weight with H·dρ gains and k_norm.weight with G·dρ gains, which start at 1.
-func NewWidthNorm(at Site, sizes graph.AttentionShape) *QKNorm {
+func NewWidthNorm(at Site, sizes fused.AttentionShape) *QKNorm {
 	return newQKNorm(at, sizes.Heads*sizes.QK, sizes.Groups*sizes.QK, 1, 1)
 }
 
@@ -39,7 +42,7 @@ func newQKNorm(at Site, q, k, queries, keys int) *QKNorm {
 func (l *QKNorm) Forward(x graph.Expr) (result graph.Expr) { // (n, H·dρ+G(dρ+dh)) → (n, H·dρ+G(dρ+dh))
 	defer recoverUnbuilt(l, x, &result)
 	x = x.In(l.scope)
-	if y, ok := graph.QKNorm(x, l.Q, l.K, l.queries, l.keys, l.Eps); ok {
+	if y, ok := fused.QKNorm(x, l.Q, l.K, l.queries, l.keys, l.Eps); ok {
 		return y
 	}
 	shape := x.Shape()

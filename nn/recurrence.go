@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 )
 
@@ -225,8 +226,8 @@ func (l *Recurrence) finish(x, o graph.Expr) graph.Expr { // (n, H·dh) → (n, 
 
 // states are the matrices of the heads of a recurrence, which it carries from token to token.
 type states struct {
-	shape graph.RecurrenceShape
-	cache *graph.RecurrenceCache
+	shape fused.RecurrenceShape
+	cache *fused.RecurrenceCache
 	state *State
 	scope graph.Scope
 }
@@ -234,10 +235,10 @@ type states struct {
 // newStates returns the states of the layer at a site. A site with another mask than Causal is an error.
 func newStates(at Site, delta bool) states {
 	at.checkRecurrence()
-	h := graph.RecurrenceShape{
+	h := fused.RecurrenceShape{
 		Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V, Delta: delta,
 	}
-	cache := cacheAt(at.Caches, at.Path(), func() *graph.RecurrenceCache { return graph.NewRecurrenceCache(h) })
+	cache := cacheAt(at.Caches, at.Path(), func() *fused.RecurrenceCache { return fused.NewRecurrenceCache(h) })
 	return states{h, cache, at.state(h.Heads * h.QK * h.V), at.Scope}
 }
 
@@ -255,7 +256,7 @@ func (l states) forward(qkv, gates, beta graph.Expr) graph.Expr { // (B·T, H(2d
 	if l.state != nil {
 		before = l.state.Before.In(l.scope)
 	}
-	y, after, ok := graph.Recurrence(qkv, gates, beta, before, l.shape)
+	y, after, ok := fused.Recurrence(qkv, gates, beta, before, l.shape)
 	var all []graph.Expr
 	if !ok {
 		y, all = l.spelled(qkv, gates, beta, before)
@@ -265,7 +266,7 @@ func (l states) forward(qkv, gates, beta graph.Expr) graph.Expr { // (B·T, H(2d
 		l.state.After = after
 	}
 	l.scope.Derive("state_norm", func() graph.Expr {
-		if norms, ok := graph.RecurrenceNorms(qkv, gates, beta, before, l.shape); ok {
+		if norms, ok := fused.RecurrenceNorms(qkv, gates, beta, before, l.shape); ok {
 			return norms
 		}
 		return l.norms(all)
@@ -285,7 +286,7 @@ func (l states) norms(all []graph.Expr) graph.Expr { // T of (B, H, dρ, dh) →
 
 // step is forward for new tokens, which continue from the states after those so far.
 func (l states) step(qkv, gates, beta, at graph.Expr) graph.Expr { // (B·n, H(2dρ+dh)) → (B·n, H·dh)
-	return l.scope.Place("read", graph.CachedRecurrence(qkv, gates, beta, at, l.cache))
+	return l.scope.Place("read", fused.CachedRecurrence(qkv, gates, beta, at, l.cache))
 }
 
 // mixing returns the number of products of a token with the states.
@@ -397,7 +398,7 @@ func (l timeDecay) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, H or H·
 
 // decayed returns −e^a ∘ softplus(z), for a of every head.
 func decayed(z, a graph.Expr) graph.Expr { // (n, H or H·dρ), (H) → (n, H or H·dρ)
-	if y, ok := graph.TimeDecay(z, a); ok {
+	if y, ok := fused.TimeDecay(z, a); ok {
 		return y
 	}
 	rates := a.Exp().Scale(-1)

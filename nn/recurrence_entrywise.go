@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 )
 
@@ -65,7 +66,7 @@ func (l *MinGRU) finish(h graph.Expr) graph.Expr { // (n, H·dh) → (n, d)
 func (l *MinGRU) inputs(x graph.Expr) (u, c graph.Expr) { // (n, d) → (n, H·dh), (n, H·dh)
 	scope := l.features.scope
 	u, logits := l.Update.Forward(x).In(scope), l.Decay.Forward(x).In(scope)
-	if c, ok := graph.Share(logits); ok {
+	if c, ok := fused.Share(logits); ok {
 		return u, c
 	}
 	return u, logits.Sigmoid().Scale(-1)
@@ -152,7 +153,7 @@ func (l *RGLRU) finish(x, h graph.Expr) graph.Expr { // (n, H·dh) → (n, d)
 
 // lruDecay returns a − 1 = σ(Λ)^(8·σ(z)) − 1.
 func lruDecay(z, lambda graph.Expr) graph.Expr { // (n, w), (w) → (n, w)
-	if y, ok := graph.LRUDecay(z, lambda, lruPower); ok {
+	if y, ok := fused.LRUDecay(z, lambda, lruPower); ok {
 		return y
 	}
 	rates := lambda.Scale(-1).Softplus().Scale(-lruPower) // 8·ln σ(Λ)
@@ -162,7 +163,7 @@ func lruDecay(z, lambda graph.Expr) graph.Expr { // (n, w), (w) → (n, w)
 
 // lruInput returns √(1 − a²)∘v, given c = a − 1, with 1 − a² = −c(2 + c).
 func lruInput(v, c graph.Expr) graph.Expr { // (n, w), (n, w) → (n, w)
-	if y, ok := graph.LRUInput(v, c); ok {
+	if y, ok := fused.LRUInput(v, c); ok {
 		return y
 	}
 	const least = 0x1p-126 // at a = 1 the root has no derivative; a constant has 0
@@ -171,9 +172,9 @@ func lruInput(v, c graph.Expr) graph.Expr { // (n, w), (n, w) → (n, w)
 
 // features are the states of a recurrence entry by entry, which it carries from token to token.
 type features struct {
-	shape graph.ScanShape
+	shape fused.ScanShape
 	heads int // their number, each with a part of the features
-	cache *graph.ScanCache
+	cache *fused.ScanCache
 	state *State
 	scope graph.Scope
 }
@@ -185,8 +186,8 @@ func newFeatures(at Site, name string, average bool) features {
 	if at.Rotary != nil {
 		at.Failf("%s with rotary positions, whose meaning is undefined: it has no queries and keys", name)
 	}
-	h := graph.ScanShape{Batch: at.Batch, Context: at.Context, Width: at.Heads * at.V, Average: average}
-	cache := cacheAt(at.Caches, at.Path(), func() *graph.ScanCache { return graph.NewScanCache(h) })
+	h := fused.ScanShape{Batch: at.Batch, Context: at.Context, Width: at.Heads * at.V, Average: average}
+	cache := cacheAt(at.Caches, at.Path(), func() *fused.ScanCache { return fused.NewScanCache(h) })
 	return features{h, at.Heads, cache, at.state(h.Width), at.Scope}
 }
 
@@ -217,8 +218,8 @@ func (l features) read(h graph.Expr) graph.Expr { // (B·T, w) → (B·T, w)
 }
 
 // of computes h for sequences of the shape's length.
-func (l features) of(b, c graph.Expr, shape graph.ScanShape) graph.Expr {
-	if h, ok := graph.Scan(b, c, shape); ok {
+func (l features) of(b, c graph.Expr, shape fused.ScanShape) graph.Expr {
+	if h, ok := fused.Scan(b, c, shape); ok {
 		return h
 	}
 	if shape.Average {
@@ -229,7 +230,7 @@ func (l features) of(b, c graph.Expr, shape graph.ScanShape) graph.Expr {
 
 // step is forward for new tokens, which continue from the state after those so far.
 func (l features) step(b, c, at graph.Expr) graph.Expr { // (B·n, w), (B·n, w) → (B·n, w)
-	return l.scope.Place("read", graph.CachedScan(b, l.scope.Place("decay", c), at, l.cache))
+	return l.scope.Place("read", fused.CachedScan(b, l.scope.Place("decay", c), at, l.cache))
 }
 
 // mixing returns the number of products of a token with the state.

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 )
 
 // Mamba2 is the layer of Mamba-2 (Dao and Gu 2024, "Transformers are SSMs", section 7.1), whose heads each have a
@@ -93,7 +94,7 @@ func (l *Mamba2) finish(x, qkv, o graph.Expr) graph.Expr { // (n, H·dh) → (n,
 
 // addHeads returns o + d∘v, where every feature has the number of its head.
 func addHeads(o, v, d graph.Expr) graph.Expr { // (n, H·dh), (n, H·dh), (H) → (n, H·dh)
-	if y, ok := graph.AddScaled(o, v, d); ok {
+	if y, ok := fused.AddScaled(o, v, d); ok {
 		return y
 	}
 	rows, heads := o.Shape(), int(d.Entries())

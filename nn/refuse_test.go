@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 )
 
 // double is a Link that doubles what it gets.
@@ -21,17 +22,17 @@ func TestSettingsOfHeads(t *testing.T) {
 		"cap":   func(at *Site) { at.Cap = 0.01 },
 		"sinks": func(at *Site) { *at = sunk(*at) },
 		"before": func(at *Site) {
-			at.Links.Before = []NamedLink{{"before", func(Site, graph.AttentionShape) Link {
+			at.Links.Before = []NamedLink{{"before", func(Site, fused.AttentionShape) Link {
 				return double{func(in Inside) graph.Expr { return in.QKV }}
 			}}}
 		},
 		"after": func(at *Site) {
-			at.Links.After = []NamedLink{{"after", func(Site, graph.AttentionShape) Link {
+			at.Links.After = []NamedLink{{"after", func(Site, fused.AttentionShape) Link {
 				return double{func(in Inside) graph.Expr { return in.Y }}
 			}}}
 		},
 		"value_residual": func(at *Site) {
-			at.Links.Before = []NamedLink{{"value_residual", func(Site, graph.AttentionShape) Link {
+			at.Links.Before = []NamedLink{{"value_residual", func(Site, fused.AttentionShape) Link {
 				return double{func(in Inside) graph.Expr { return in.QKV }}
 			}}}
 		},
@@ -101,7 +102,7 @@ func TestExpertsHaveNoLimit(t *testing.T) {
 	for _, limit := range []float64{0, 7, -1} {
 		g := graph.New(graph.Float64, 5)
 		at := newSite(g, shapes[0])
-		at.Experts = Experts{Routing: Routing{Router: graph.Router{Experts: 2, Active: 1}}, Limit: limit}
+		at.Experts = Experts{Routing: Routing{Router: fused.Router{Experts: 2, Active: 1}}, Limit: limit}
 		NewMoE(at)
 		const want = "h.0: a mixture of experts with the limit "
 		if err := g.Err(); (err != nil) != (limit != 0) || err != nil && !strings.Contains(err.Error(), want) {
@@ -115,7 +116,7 @@ func TestExpertsHaveNoConvolution(t *testing.T) {
 	for _, places := range [][]ConvPlace{{ConvAttention, ConvProjections, ConvMLP}, {ConvInner}} {
 		g := graph.New(graph.Float64, 5)
 		at := convolvedAt(newSite(g, shapes[0]), places...)
-		at.Experts = Experts{Routing: Routing{Router: graph.Router{Experts: 2, Active: 1}}}
+		at.Experts = Experts{Routing: Routing{Router: fused.Router{Experts: 2, Active: 1}}}
 		NewMoE(at)
 		const want = "h.0: a mixture of experts with a short convolution at place d: the experts have none"
 		if err := g.Err(); (err != nil) != (len(places) == 1) || err != nil && !strings.Contains(err.Error(), want) {

@@ -1,6 +1,9 @@
 package nn
 
-import "github.com/pedestrian-ml/pedestrian/graph"
+import (
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
+)
 
 // RMSNorm scales every token by the root of the mean of its squares, and applies a gain (Zhang and Sennrich 2019):
 //
@@ -23,7 +26,7 @@ func NewRMSNorm(at Site) *RMSNorm {
 func (l *RMSNorm) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
 	defer recoverUnbuilt(l, x, &result)
 	x = x.In(l.scope)
-	if y, ok := graph.RMSNorm(x, l.Weight, l.Eps); ok {
+	if y, ok := fused.RMSNorm(x, l.Weight, l.Eps); ok {
 		return y
 	}
 	rms := x.Square().Mean().Shift(l.Eps).Sqrt() // rms         (n, 1)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 )
 
 var elmanLayerCases = []layerCase{
@@ -159,7 +160,7 @@ func TestI33StepEqualsForward(t *testing.T) {
 		}
 	}
 	at.Ints()[0] = 4
-	if err := steps[1].Run(); !errors.Is(err, graph.ErrOrder) ||
+	if err := steps[1].Run(); !errors.Is(err, fused.ErrOrder) ||
 		!strings.Contains(err.Error(), "token 4, the next one is token 6") {
 		t.Errorf("got error %v, want one that names both numbers", err)
 	}
@@ -186,7 +187,7 @@ func TestElmanErrors(t *testing.T) {
 			return NewElman(at).Forward(x)
 		},
 		"got a recurrent weight (3, 3), want (2, 2)": func(at Site, x graph.Expr) graph.Expr {
-			h, _ := graph.Elman(x, at.Param("w", graph.Const(0), 3, 3), 2)
+			h, _ := fused.Elman(x, at.Param("w", graph.Const(0), 3, 3), 2)
 			return h
 		},
 	} {
@@ -626,12 +627,12 @@ func TestI104Forgets(t *testing.T) {
 func TestI105Replaces(t *testing.T) {
 	const rows = 3
 	g := graph.New(graph.Float64, 1)
-	h := graph.RecurrenceShape{Batch: 1, Context: rows, Heads: 1, QK: 2, V: 1, Delta: true}
+	h := fused.RecurrenceShape{Batch: 1, Context: rows, Heads: 1, QK: 2, V: 1, Delta: true}
 	qkv := g.Root().Value("qkv", graph.Const(0), rows, 5) // q, k, v
 	for i, v := range []float64{1, 0, 1, 0, 7, 1, 0, 1, 0, 5, 1, 0, 0, 1, 9} {
 		qkv.Tensor().Set(i, v)
 	}
-	y, _, _ := graph.Recurrence(qkv, graph.Expr{}, graph.Expr{}, graph.Expr{}, h)
+	y, _, _ := fused.Recurrence(qkv, graph.Expr{}, graph.Expr{}, graph.Expr{}, h)
 	if got := output(t, y).Floats(); !slices.Equal(got, []float64{7, 5, 5}) {
 		t.Errorf("got %v, want 7, 5 and 5", got)
 	}
@@ -707,17 +708,17 @@ func TestRecurrenceRefuses(t *testing.T) {
 	}
 }
 
-// readings returns the results of a graph.Recurrence with random queries, keys and values of length about 1.
+// readings returns the results of a fused.Recurrence with random queries, keys and values of length about 1.
 func readings(t *testing.T, delta bool, gates func(i int, rng *rand.Rand) float64, rows, columns int) []float64 {
 	t.Helper()
 	g := graph.New(graph.Float64, 1)
-	h := graph.RecurrenceShape{Batch: 1, Context: 70, Heads: 2, QK: 3, V: 2, Delta: delta}
+	h := fused.RecurrenceShape{Batch: 1, Context: 70, Heads: 2, QK: 3, V: 2, Delta: delta}
 	qkv := g.Root().Value("qkv", graph.Normal(0.6), 70, h.Heads*(2*h.QK+h.V))
 	var alpha graph.Expr
 	if columns > 0 {
 		alpha = g.Root().Value("gates", gates, rows, columns)
 	}
-	y, _, _ := graph.Recurrence(qkv, alpha, g.Root().Value("beta", graph.Const(0.4), 70, 2), graph.Expr{}, h)
+	y, _, _ := fused.Recurrence(qkv, alpha, g.Root().Value("beta", graph.Const(0.4), 70, 2), graph.Expr{}, h)
 	return output(t, y).Floats()
 }
 
@@ -756,7 +757,7 @@ func TestI120FadingParity(t *testing.T) { parity(t, 0.99) }
 
 // parity checks a state that fades by α with every token.
 func parity(t *testing.T, alpha float64) {
-	h := graph.RecurrenceShape{Batch: 1, Context: 150, Heads: 1, QK: 2, V: 1, Delta: true}
+	h := fused.RecurrenceShape{Batch: 1, Context: 150, Heads: 1, QK: 2, V: 1, Delta: true}
 	g := graph.New(graph.Float64, 1)
 	bits, want := make([]float64, h.Context), make([]float64, h.Context)
 	want[0] = 1
@@ -777,7 +778,7 @@ func parity(t *testing.T, alpha float64) {
 		return 2 * bits[i]
 	}, h.Context, 1)
 	gates := g.Root().Value("gates", graph.Const(math.Log(alpha)), h.Context, 1)
-	y, _, _ := graph.Recurrence(qkv, gates, beta, graph.Expr{}, h)
+	y, _, _ := fused.Recurrence(qkv, gates, beta, graph.Expr{}, h)
 	sameNumbers(t, "parity", output(t, y).Floats(), want)
 }
 
@@ -894,11 +895,11 @@ func TestI111Ends(t *testing.T) {
 // identityCase is two forms of one recurrence on a graph.
 type identityCase struct {
 	name     string
-	one, two func(s graph.Scope, h graph.RecurrenceShape) graph.Expr
+	one, two func(s graph.Scope, h fused.RecurrenceShape) graph.Expr
 }
 
-// read returns the results of graph.Recurrence, or of its equation token by token.
-func read(s graph.Scope, qkv, gates, beta graph.Expr, h graph.RecurrenceShape) graph.Expr {
+// read returns the results of fused.Recurrence, or of its equation token by token.
+func read(s graph.Scope, qkv, gates, beta graph.Expr, h fused.RecurrenceShape) graph.Expr {
 	return states{shape: h, scope: s}.forward(qkv, gates, beta)
 }
 
@@ -909,7 +910,7 @@ func TestRecurrenceIdentities(t *testing.T) {
 		return s.Value(name, graph.Normal(0.6), 8, columns)
 	}
 	// token t has the key e_t in each head
-	unit := func(s graph.Scope, name string, h graph.RecurrenceShape) graph.Expr {
+	unit := func(s graph.Scope, name string, h fused.RecurrenceShape) graph.Expr {
 		return s.Value(name, func(i int, _ *rand.Rand) float64 {
 			if i%h.QK == i/(h.Heads*h.QK)%h.Context {
 				return 1
@@ -921,26 +922,26 @@ func TestRecurrenceIdentities(t *testing.T) {
 	for _, c := range []identityCase{
 		{
 			"the delta rule with gates of features, of keys that are orthogonal, and gated linear attention",
-			func(s graph.Scope, h graph.RecurrenceShape) graph.Expr {
+			func(s graph.Scope, h fused.RecurrenceShape) graph.Expr {
 				h.Delta = true
 				qkv := normal(s, "q", 2*h.QK).Join(unit(s, "k", h), normal(s, "v", 2*h.V))
 				return read(s, qkv, below(normal(s, "gates", 2*h.QK)), normal(s, "beta", 2), h)
 			},
-			func(s graph.Scope, h graph.RecurrenceShape) graph.Expr {
+			func(s graph.Scope, h fused.RecurrenceShape) graph.Expr {
 				qkv := normal(s, "q", 2*h.QK).Join(unit(s, "k", h), normal(s, "v", 2*h.V))
 				return read(s, qkv, below(normal(s, "gates", 2*h.QK)), normal(s, "beta", 2), h)
 			},
 		},
 		{
 			"retention with γ = 1, divided by what it reads of values of 1, and linear attention",
-			func(s graph.Scope, h graph.RecurrenceShape) graph.Expr {
+			func(s graph.Scope, h fused.RecurrenceShape) graph.Expr {
 				qk := normal(s, "qk", 4*h.QK)
 				qk = qk.ReLU().Add(qk.Scale(-1).ReLU().Scale(-1).Exp()) // elu + 1
 				gamma := s.Value("gamma", graph.Const(0), 1, 2)
 				sums := read(s, qk.Join(normal(s, "v", 2*h.V)), gamma, graph.Expr{}, h)
 				return sums.Div(read(s, qk.Join(s.Value("ones", graph.Const(1), 8, 2*h.V)), gamma, graph.Expr{}, h))
 			},
-			func(s graph.Scope, h graph.RecurrenceShape) graph.Expr {
+			func(s graph.Scope, h fused.RecurrenceShape) graph.Expr {
 				qkv := normal(s, "qk", 4*h.QK).Join(normal(s, "v", 2*h.V))
 				at := Site{Scope: s, Dims: Dims{Batch: 2, Context: 4, Embd: 3, Heads: 2, QK: h.QK, V: h.V, Blocks: 1}}
 				at.Mask = NewMask(s, at.Dims, Causal{})
@@ -949,25 +950,25 @@ func TestRecurrenceIdentities(t *testing.T) {
 		},
 		{
 			"a recurrence entry by entry, and states of one number that are read as they are",
-			func(s graph.Scope, h graph.RecurrenceShape) graph.Expr {
+			func(s graph.Scope, h fused.RecurrenceShape) graph.Expr {
 				c := below(normal(s, "gates", 2*h.V)).Exp().Shift(-1)
 				return features{
-					shape: graph.ScanShape{Batch: h.Batch, Context: h.Context, Width: 2 * h.V}, scope: s,
+					shape: fused.ScanShape{Batch: h.Batch, Context: h.Context, Width: 2 * h.V}, scope: s,
 				}.forward(normal(s, "v", 2*h.V), c)
 			},
-			func(s graph.Scope, h graph.RecurrenceShape) graph.Expr {
-				one := graph.RecurrenceShape{Batch: h.Batch, Context: h.Context, Heads: 2 * h.V, QK: 1, V: 1}
+			func(s graph.Scope, h fused.RecurrenceShape) graph.Expr {
+				one := fused.RecurrenceShape{Batch: h.Batch, Context: h.Context, Heads: 2 * h.V, QK: 1, V: 1}
 				qkv := s.Value("ones", graph.Const(1), 8, 4*h.V).Join(normal(s, "v", 2*h.V))
 				return read(s, qkv, below(normal(s, "gates", 2*h.V)), graph.Expr{}, one)
 			},
 		},
 	} {
 		for _, kernels := range []bool{true, false} {
-			result := func(form func(s graph.Scope, h graph.RecurrenceShape) graph.Expr) []float64 {
+			result := func(form func(s graph.Scope, h fused.RecurrenceShape) graph.Expr) []float64 {
 				g := graph.New(graph.Float64, 1)
 				g.Kernels = kernels
 				return output(
-					t, form(g.Root(), graph.RecurrenceShape{Batch: 2, Context: 4, Heads: 2, QK: 5, V: 3}),
+					t, form(g.Root(), fused.RecurrenceShape{Batch: 2, Context: 4, Heads: 2, QK: 5, V: 3}),
 				).Floats()
 			}
 			sameNumbers(t, fmt.Sprintf("%s, kernels %t", c.name, kernels), result(c.one), result(c.two))

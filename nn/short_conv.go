@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 )
 
 // convTaps is the number of tokens that a short convolution combines, as in Allen-Zhu (2025).
@@ -18,7 +19,7 @@ const convTaps = 4
 type ShortConv struct {
 	Weight        graph.Expr // [w_0 | w_1 | w_2 | w_3]  (4d)
 	width, length int
-	cache         *graph.ConvCache
+	cache         *fused.ConvCache
 	state         *State // the last three tokens
 	batch         int
 	scope         graph.Scope
@@ -38,8 +39,8 @@ func newShortConv(at Site, width int, init graph.Init) *ShortConv {
 	return &ShortConv{
 		state: at.state((convTaps - 1) * width), batch: at.Batch,
 		Weight: at.Param("weight", init, convTaps*width), width: width, length: at.Context, scope: at.Scope,
-		cache: cacheAt(at.Caches, at.Path(), func() *graph.ConvCache {
-			return graph.NewConvCache(at.Batch, width, convTaps)
+		cache: cacheAt(at.Caches, at.Path(), func() *fused.ConvCache {
+			return fused.NewConvCache(at.Batch, width, convTaps)
 		}),
 	}
 }
@@ -59,7 +60,7 @@ func (l *ShortConv) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) →
 
 // of combines the tokens of sequences of length tokens.
 func (l *ShortConv) of(x graph.Expr, length int) graph.Expr {
-	if y, ok := graph.Convolve(x, l.Weight, length); ok {
+	if y, ok := fused.Convolve(x, l.Weight, length); ok {
 		return y
 	}
 	w := l.Weight.Reshape(1, convTaps*l.width)
@@ -74,7 +75,7 @@ func (l *ShortConv) of(x graph.Expr, length int) graph.Expr {
 // and any other number fails when it runs.
 func (l *ShortConv) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
 	defer recoverUnbuilt(l, x, &result)
-	return graph.CachedConvolve(x.In(l.scope), l.Weight, at, l.cache)
+	return fused.CachedConvolve(x.In(l.scope), l.Weight, at, l.cache)
 }
 
 // Canon is a ShortConv beside the residual stream (Allen-Zhu 2025, the Canon layers):

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 )
 
 // smearWidth is the number of features that the gate of a Smear reads, as in nanochat.
@@ -19,7 +20,7 @@ type Smear struct {
 	Weight graph.Expr // w (24), or as many as there are features if these are fewer
 	Lambda graph.Expr // λ (1)
 	Dims
-	cache *graph.ConvCache
+	cache *fused.ConvCache
 	state *State // the last token
 	scope graph.Scope
 }
@@ -30,8 +31,8 @@ func NewSmear(at Site) *Smear {
 	return &Smear{
 		Weight: at.Param("weight", uniform, min(smearWidth, at.Embd)), Lambda: at.Param("lambda", graph.Const(0), 1),
 		Dims: at.Dims, state: at.state(at.Embd), scope: at.Scope,
-		cache: cacheAt(at.Caches, at.Path(), func() *graph.ConvCache {
-			return graph.NewConvCache(at.Batch, at.Embd, 2)
+		cache: cacheAt(at.Caches, at.Path(), func() *fused.ConvCache {
+			return fused.NewConvCache(at.Batch, at.Embd, 2)
 		}),
 	}
 }
@@ -54,7 +55,7 @@ func (l *Smear) Forward(_, x graph.Expr) (result graph.Expr) { // (B·T), (B·T,
 func (l *Smear) Step(_, x, at graph.Expr) (result graph.Expr) { // (B·n), (B·n, d) → (B·n, d)
 	defer recoverUnbuilt(l, x, &result)
 	x = x.In(l.scope)
-	return l.add(x, graph.CachedDelay(x, at, l.cache))
+	return l.add(x, fused.CachedDelay(x, at, l.cache))
 }
 
 // add returns x + λ·σ(w·x[:24])·earlier.

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 )
 
 // Stream is the residual stream of a model, from its embeddings to its last norm: a table (n, w) of all tokens, or of
@@ -176,7 +177,7 @@ func (l *Skip) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
 
 // mix returns [a | λ₁·b + λ₂·c] for x = [a | b] and λ = [λ₁, λ₂], or [λ₂] if λ₁ is 1.
 func mix(x, c, lambda graph.Expr) graph.Expr {
-	if y, ok := graph.MixColumns(x, c, lambda); ok {
+	if y, ok := fused.MixColumns(x, c, lambda); ok {
 		return y
 	}
 	if len(x.Shape()) != 2 || len(c.Shape()) != 2 {

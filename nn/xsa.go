@@ -1,6 +1,9 @@
 package nn
 
-import "github.com/pedestrian-ml/pedestrian/graph"
+import (
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
+)
 
 // xsaEps is added to ‖v‖², where the publication has at least 1e-12 for ‖v‖: both leave a value of zeros alone.
 const xsaEps = 1e-12
@@ -21,7 +24,7 @@ type XSA struct {
 func NewXSA(at Site) *XSA { return &XSA{scope: at.Scope} }
 
 // NewLearnedXSA declares xsa_lambda (H), which starts at 1.
-func NewLearnedXSA(at Site, heads graph.AttentionShape) *XSA {
+func NewLearnedXSA(at Site, heads fused.AttentionShape) *XSA {
 	return &XSA{at.Param("xsa_lambda", graph.Const(1), heads.Heads), at.Scope}
 }
 
@@ -34,7 +37,7 @@ func (l *XSA) Forward(in Inside) (result graph.Expr) { // (n, H·dh) → (n, H·
 	}
 	in.Y, in.QKV = in.Y.In(l.scope), in.QKV.In(l.scope)
 	values := in.headValues()
-	if z, ok := graph.Exclude(in.Y, values, l.Lambda, in.Heads, xsaEps); ok {
+	if z, ok := fused.Exclude(in.Y, values, l.Lambda, in.Heads, xsaEps); ok {
 		return z
 	}
 	y, v := in.Y.Reshape(s[0]*in.Heads, in.V), values.Reshape(s[0]*in.Heads, in.V) // (n·H, dh)

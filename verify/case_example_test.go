@@ -7,6 +7,7 @@ import (
 	"math/cmplx"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pedestrian-ml/pedestrian/verify"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
@@ -146,7 +147,7 @@ func ExampleCase_link() {
 		Name: "attention with a link", Dims: nn.Dims{Batch: 2, Context: 3, Embd: 5, Heads: 1, QK: 4, V: 3},
 		Build: func(at nn.Site, x graph.Expr) graph.Expr {
 			at.Mask = nn.NewMask(at.Scope, at.Dims, nn.Causal{})
-			at.Links.After = []nn.NamedLink{{Name: "exclusive", New: func(nn.Site, graph.AttentionShape) nn.Link {
+			at.Links.After = []nn.NamedLink{{Name: "exclusive", New: func(nn.Site, fused.AttentionShape) nn.Link {
 				return nn.LinkFunc(func(in nn.Inside) graph.Expr {
 					v := in.Value()
 					return in.Y.Sub(v.Mul(in.Y.Mul(v).Sum().Div(v.Square().Sum().Shift(0.1))))

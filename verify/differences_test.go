@@ -8,6 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
@@ -52,7 +53,7 @@ func TestCheckOwnParts(t *testing.T) {
 	link := small(func(c *gpt.Config) {
 		c.Parts.Kinds = []parts.Kind{{Key: "doubled", Variants: func() []parts.Variant {
 			return []parts.Variant{{Name: "none"}, {Name: "twice",
-				After: parts.Apart(func(nn.Site, graph.AttentionShape) nn.Link {
+				After: parts.Apart(func(nn.Site, fused.AttentionShape) nn.Link {
 					return nn.LinkFunc(func(in nn.Inside) graph.Expr { return in.Y.Scale(2) })
 				})}}
 		}}}

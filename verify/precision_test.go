@@ -11,6 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
@@ -27,7 +28,7 @@ func TestProductsInBF16(t *testing.T) {
 		return e
 	}
 	a, b := leaf("x", x), leaf("w", w)
-	y, _ := graph.Linear(a, b, graph.Expr{})
+	y, _ := fused.Linear(a, b, graph.Expr{})
 	p, err := graph.CompileWith(y.Mul(leaf("delta", delta)).SumAll(), []graph.Expr{y}, a, b)
 	if err == nil {
 		err = p.Run()

@@ -9,6 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
@@ -240,7 +241,7 @@ type odds struct {
 
 func (l odds) Forward(x graph.Expr) graph.Expr {
 	x = x.In(l.scope).Cols(0, 5)
-	y, ok := graph.ReLU(x)
+	y, ok := fused.ReLU(x)
 	if !ok {
 		y = l.scope.Place("heads", x.ReLU())
 	}

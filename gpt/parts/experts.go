@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
-	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
 )
@@ -58,7 +58,7 @@ func (x Experts) withDefaults(s Stack) Experts {
 func (s Stack) experts() nn.Experts {
 	x := s.Experts
 	built := nn.Experts{
-		Routing: nn.Routing{Router: graph.Router{
+		Routing: nn.Routing{Router: fused.Router{
 			Experts: x.NumExperts, Active: x.NumExpertsPerTok, Norm: x.NormTopKProb,
 			Sigmoid: Find(scores(), x.ScoringFunc).sigmoid,
 		}},
@@ -129,11 +129,11 @@ func (s Stack) checkExperts(given Stack) error {
 // fields returns the fields that only an MLP with experts reads.
 func (x *Experts) fields() field.List {
 	return field.List{
-		field.New("num_experts", &x.NumExperts, field.UpTo(graph.MaxExperts),
+		field.New("num_experts", &x.NumExperts, field.UpTo(fused.MaxExperts),
 			"mlp moe*: number of experts; 0 is 8").Optional(),
-		field.New("num_experts_per_tok", &x.NumExpertsPerTok, field.UpTo(graph.MaxExperts),
+		field.New("num_experts_per_tok", &x.NumExpertsPerTok, field.UpTo(fused.MaxExperts),
 			"mlp moe*: number of experts that a token passes; 0 is 2").Optional(),
-		field.New("n_shared_experts", &x.NSharedExperts, field.UpTo(graph.MaxExperts),
+		field.New("n_shared_experts", &x.NSharedExperts, field.UpTo(fused.MaxExperts),
 			"mlp moe*: further experts, which every token passes").Optional(),
 		field.New("norm_topk_prob", &x.NormTopKProb, field.Any(),
 			"mlp moe*: divide the gates of a token by their sum").Optional("false"),

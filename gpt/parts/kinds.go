@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
-	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
 )
@@ -34,7 +34,7 @@ type Variant struct {
 }
 
 // NewLink builds the link of an attention, whose heads have the given sizes.
-type NewLink func(at nn.Site, heads graph.AttentionShape) nn.Link
+type NewLink func(at nn.Site, heads fused.AttentionShape) nn.Link
 
 // Apart returns a function for a Variant whose links share nothing between attentions.
 func Apart(build NewLink) func() NewLink { return func() NewLink { return build } }
@@ -258,10 +258,10 @@ func (w With) check(kinds []Kind) error {
 func qkNorms() []Variant {
 	return []Variant{
 		{Name: noPart},
-		{Name: "head", Before: Apart(func(at nn.Site, heads graph.AttentionShape) nn.Link {
+		{Name: "head", Before: Apart(func(at nn.Site, heads fused.AttentionShape) nn.Link {
 			return nn.Packed(nn.NewHeadNorm(at, heads))
 		})},
-		{Name: "width", Before: Apart(func(at nn.Site, heads graph.AttentionShape) nn.Link {
+		{Name: "width", Before: Apart(func(at nn.Site, heads fused.AttentionShape) nn.Link {
 			return nn.Packed(nn.NewWidthNorm(at, heads))
 		})},
 	}
@@ -270,10 +270,10 @@ func qkNorms() []Variant {
 func attnGates() []Variant {
 	return []Variant{
 		{Name: noPart},
-		{Name: "elementwise", After: Apart(func(at nn.Site, _ graph.AttentionShape) nn.Link {
+		{Name: "elementwise", After: Apart(func(at nn.Site, _ fused.AttentionShape) nn.Link {
 			return nn.NewElementGate(at)
 		})},
-		{Name: "headwise", After: Apart(func(at nn.Site, _ graph.AttentionShape) nn.Link {
+		{Name: "headwise", After: Apart(func(at nn.Site, _ fused.AttentionShape) nn.Link {
 			return nn.NewHeadGate(at)
 		})},
 	}
@@ -295,8 +295,8 @@ func valueResiduals() []Variant {
 func xsas() []Variant {
 	return []Variant{
 		{Name: noPart},
-		{Name: "plain", After: Apart(func(at nn.Site, _ graph.AttentionShape) nn.Link { return nn.NewXSA(at) })},
-		{Name: "learned", After: Apart(func(at nn.Site, heads graph.AttentionShape) nn.Link {
+		{Name: "plain", After: Apart(func(at nn.Site, _ fused.AttentionShape) nn.Link { return nn.NewXSA(at) })},
+		{Name: "learned", After: Apart(func(at nn.Site, heads fused.AttentionShape) nn.Link {
 			return nn.NewLearnedXSA(at, heads)
 		})},
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pedestrian-ml/pedestrian/verify"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
@@ -21,7 +22,7 @@ type bigrams struct {
 	gate       graph.Expr    // g (d)
 	vocabulary int
 	length     int
-	cache      *graph.ConvCache
+	cache      *fused.ConvCache
 }
 
 const rowsOfBigrams, ofToken, ofEarlier = 31, 7, 11 // M, a and b
@@ -33,9 +34,9 @@ func newBigrams(at nn.Site, vocabulary int) nn.Embedder {
 	}
 	if at.Caches != nil { // a decoder, whose graphs share a cache of one column and one token before the newest ones
 		if at.Caches[at.Path()] == nil {
-			at.Caches[at.Path()] = graph.NewConvCache(at.Batch, 1, 2)
+			at.Caches[at.Path()] = fused.NewConvCache(at.Batch, 1, 2)
 		}
-		l.cache, _ = at.Caches[at.Path()].(*graph.ConvCache)
+		l.cache, _ = at.Caches[at.Path()].(*fused.ConvCache)
 	}
 	return l
 }
@@ -45,7 +46,7 @@ func (l *bigrams) Forward(ids, x graph.Expr) graph.Expr {
 }
 
 func (l *bigrams) Step(ids, x, at graph.Expr) graph.Expr {
-	return l.add(ids, graph.CachedDelayInts(ids, at, l.vocabulary, l.cache), x)
+	return l.add(ids, fused.CachedDelayInts(ids, at, l.vocabulary, l.cache), x)
 }
 
 func (l *bigrams) add(ids, earlier, x graph.Expr) graph.Expr {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
@@ -13,7 +14,7 @@ import (
 //	y ← y − λ·(y·v)/(‖v‖² + ε)·v
 //
 // with a learned number λ for every head, which starts at ½.
-func newExclusive(at nn.Site, heads graph.AttentionShape) nn.Link {
+func newExclusive(at nn.Site, heads fused.AttentionShape) nn.Link {
 	lambda := at.Param("lambda", graph.Const(0.5), heads.Heads)
 	return nn.LinkFunc(func(in nn.Inside) graph.Expr { // (n, H·dh) → (n, H·dh)
 		n, rows := in.Y.Shape()[0], in.Y.Shape()[0]*in.Heads

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
 )
@@ -41,7 +42,7 @@ func (u *uses) watched(at nn.Site) nn.Site {
 func (u *uses) links(list []nn.NamedLink) (watched []nn.NamedLink) {
 	for _, l := range list {
 		build := l.New
-		l.New = func(at nn.Site, heads graph.AttentionShape) nn.Link {
+		l.New = func(at nn.Site, heads fused.AttentionShape) nn.Link {
 			u.linked = append(u.linked, l.Name)
 			return build(at, heads)
 		}

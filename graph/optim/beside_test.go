@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 )
 
 // squares returns the sum of the squares of x·w in a graph, compiled with the gradient of w where it is to be trained.
 func squares(g *graph.Graph, train bool) (w graph.Expr, p *graph.Program, err error) {
 	x, w := g.Root().Value("x", graph.Normal(1), 64, 33), g.Root().Param("w", graph.Normal(1), 33, 17)
-	y, ok := graph.Linear(x, w, graph.Expr{})
+	y, ok := fused.Linear(x, w, graph.Expr{})
 	if !ok {
 		y = x.MatMul(w)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 	"github.com/pedestrian-ml/pedestrian/graph/stored"
 	"github.com/pedestrian-ml/pedestrian/internal/blocks"
 )
@@ -19,11 +20,11 @@ func packable(g *graph.Graph) (all graph.Expr) {
 	wte, w := s.Param("wte", graph.Normal(1), 67, 96), s.Param("w", graph.Normal(1), 96, 70)
 	other := s.Param("other", graph.Normal(1), 70, 96)
 	narrow, b := s.Param("narrow", graph.Normal(1), 96, 2), s.Param("b", graph.Normal(1), 70)
-	x, _ := graph.Gather(wte, s.Ints("ids", 3, 67, -1))
-	y, _ := graph.Linear(x, w, b)
-	z, _ := graph.Linear(y, other, graph.Expr{})
-	n, _ := graph.Linear(z, narrow, graph.Expr{})
-	logits, _ := graph.LinearT(z, wte)
+	x, _ := fused.Gather(wte, s.Ints("ids", 3, 67, -1))
+	y, _ := fused.Linear(x, w, b)
+	z, _ := fused.Linear(y, other, graph.Expr{})
+	n, _ := fused.Linear(z, narrow, graph.Expr{})
+	logits, _ := fused.LinearT(z, wte)
 	return logits.Join(n, y.MatMul(other), x)
 }
 
@@ -71,7 +72,7 @@ func TestStore(t *testing.T) {
 	s := like.Root()
 	w, b := s.Param("w", graph.Const(0), 32, 2), s.Param("b", graph.Const(0), 2)
 	x := s.Value("x", graph.Const(1), 1, 32)
-	if _, ok := graph.Linear(x, w, b); !ok {
+	if _, ok := fused.Linear(x, w, b); !ok {
 		t.Fatal(like.Err())
 	}
 	if !w.Readable() || b.Readable() || (graph.Expr{}).Readable() {
@@ -91,7 +92,7 @@ func TestStore(t *testing.T) {
 	}
 	r := g.Root()
 	half, ones := r.Param("b", graph.Const(0.5), 2), r.Value("x", graph.Const(1), 1, 32)
-	y, _ := graph.Linear(ones, r.Param("w", graph.Const(0), 32, 2), half)
+	y, _ := fused.Linear(ones, r.Param("w", graph.Const(0), 32, 2), half)
 	if got := mustRun(t, mustCompile(t, y)).Value().Floats(); !slices.Equal(got, []float64{-31.5, 96.5}) {
 		t.Errorf("got %v, want [-31.5 96.5]", got)
 	}
@@ -187,7 +188,7 @@ func TestFormatsAreChecked(t *testing.T) {
 	nothing := func(int, int) (graph.Weights, error) { return nil, nil }
 	like := graph.Outline(graph.Float32)
 	w := like.Root().Param("w", graph.Const(0), 32, 2)
-	graph.Linear(like.Root().Value("x", graph.Const(1), 1, 32), w, graph.Expr{})
+	fused.Linear(like.Root().Value("x", graph.Const(1), 1, 32), w, graph.Expr{})
 	packed := func(p graph.Packing) error {
 		_, err := graph.New(graph.Float32, 1).Packed(p)
 		return err

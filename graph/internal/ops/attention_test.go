@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	. "github.com/pedestrian-ml/pedestrian/graph"
+	. "github.com/pedestrian-ml/pedestrian/graph/fused"
 )
 
 // TestAttentionMemoryIsLinearInTheContext compiles training programs for one number of tokens in sequences of two

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	. "github.com/pedestrian-ml/pedestrian/graph"
+	. "github.com/pedestrian-ml/pedestrian/graph/fused"
 )
 
 // TestPositionsAndArrangementsAreDirect: a training step of these kernels uses no operation of Gorgonia's.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	. "github.com/pedestrian-ml/pedestrian/graph"
+	. "github.com/pedestrian-ml/pedestrian/graph/fused"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/plan"
 	G "gorgonia.org/gorgonia"

@@ -15,6 +15,12 @@ import (
 	"gorgonia.org/tensor"
 )
 
+// Node is a node of Gorgonia's, and Shape a shape, for packages that add operations and do not import Gorgonia.
+type (
+	Node  = G.Node
+	Shape = tensor.Shape
+)
+
 // Builder adds operations to one graph.
 type Builder struct {
 	Dtype   tensor.Dtype // type of the numbers, Float32 or Float64

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	. "github.com/pedestrian-ml/pedestrian/graph"
+	. "github.com/pedestrian-ml/pedestrian/graph/fused"
 	"github.com/pedestrian-ml/pedestrian/internal/heap"
 )
 
@@ -514,8 +515,11 @@ func returnsKernel(f *ast.FuncDecl) bool {
 	var types []string
 	if f.Type.Results != nil {
 		for _, r := range f.Type.Results.List {
-			if id, ok := r.Type.(*ast.Ident); ok {
-				types = append(types, id.Name)
+			switch kind := r.Type.(type) {
+			case *ast.Ident:
+				types = append(types, kind.Name)
+			case *ast.SelectorExpr: // graph.Expr
+				types = append(types, kind.Sel.Name)
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	. "github.com/pedestrian-ml/pedestrian/graph"
+	. "github.com/pedestrian-ml/pedestrian/graph/fused"
 )
 
 // entry is an elementwise operation of Expr: its value and, where known, its derivatives by the operands. For unary
@@ -173,10 +174,11 @@ func larger(x, y float64) float64 {
 	return 0
 }
 
-// notEntrywise lists the other methods that return an Expr: they move, sum or look up entries, or create new ones.
+// notEntrywise lists the other methods that return an Expr: they move, sum or look up entries, create new ones, or add
+// an operation of another package.
 var notEntrywise = strings.Fields("Gather Softmax LogSumExp RowMax Sum Mean SumAll MulAddAt Reshape Dropout ArgMax " +
 	"Advance AddInts ScaleInts ModInts DelayInts OneHot In Wrap MatMul MatMulT Transpose Cols Join Row Apply CumSum " +
-	"CumProd Delay Scan Rows TopK TopKBy Where")
+	"CumProd Delay Scan Rows TopK TopKBy Where Kernel Operate OperateInts ByRule")
 
 // special returns numbers at the limits of a type.
 func special(dtype Dtype) []float64 {
@@ -291,24 +293,24 @@ func TestEveryOperationIsTriedAtTheEnds(t *testing.T) {
 	}
 }
 
-// sourceFile is a Go file of graph or of this package.
+// sourceFile is a Go file of graph, of graph/fused or of this package.
 type sourceFile struct {
 	test   bool
 	syntax *ast.File
 }
 
-// sources parses the files of graph and of this package.
+// sources parses the files of graph, of graph/fused and of this package.
 func sources(t *testing.T) (files []sourceFile) {
 	t.Helper()
-	paths, err := filepath.Glob("../../*.go")
-	if err != nil {
-		t.Fatal(err)
+	var paths []string
+	for _, pattern := range []string{"../../*.go", "../../fused/*.go", "*.go"} {
+		list, err := filepath.Glob(pattern)
+		if err != nil || len(list) == 0 {
+			t.Fatalf("%s: got %d files and error %v", pattern, len(list), err)
+		}
+		paths = append(paths, list...)
 	}
-	own, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range append(paths, own...) {
+	for _, path := range paths {
 		syntax, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)

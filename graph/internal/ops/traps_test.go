@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	. "github.com/pedestrian-ml/pedestrian/graph"
+	. "github.com/pedestrian-ml/pedestrian/graph/fused"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )

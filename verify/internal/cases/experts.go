@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pedestrian-ml/pedestrian/verify"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
@@ -24,7 +25,7 @@ func routers[T hand.Number](n fixture.Sizes) []entry[T] {
 		{K: 3}, {K: 2, Norm: true}, {K: 1, Sigmoid: true}, {K: 2, Sigmoid: true, Norm: true},
 	} {
 		routing := func(at nn.Site) nn.Routing {
-			return nn.Routing{Router: graph.Router{Experts: at.Embd, Active: by.K, Sigmoid: by.Sigmoid, Norm: by.Norm}}
+			return nn.Routing{Router: fused.Router{Experts: at.Embd, Active: by.K, Sigmoid: by.Sigmoid, Norm: by.Norm}}
 		}
 		name := fmt.Sprintf("the %d largest of a softmax", by.K)
 		if by.Sigmoid {

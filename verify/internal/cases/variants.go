@@ -6,6 +6,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pedestrian-ml/pedestrian/verify"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
@@ -134,7 +135,7 @@ func library(n fixture.Sizes, kind, name string, at nn.Site, s variants.Setting)
 			at.Act = parts.Find(parts.Activations(), s.Activation).Layer
 		}
 		at.Experts = nn.Experts{
-			Routing: nn.Routing{Router: graph.Router{
+			Routing: nn.Routing{Router: fused.Router{
 				Experts: s.Experts.Count, Active: s.Experts.Active, Sigmoid: s.Experts.Sigmoid, Norm: s.Experts.Norm,
 			}},
 			Shared: s.Experts.Shared, Limit: s.Experts.Limit,

@@ -4,6 +4,7 @@ import (
 	"reflect"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
@@ -21,9 +22,9 @@ func arguments() map[string]func(w *world) []any {
 		"nn.SigmoidAttention.Step": step, "nn.DiffAttention.Step": step, "nn.ForgettingAttention.Step": step,
 		"nn.LinearAttention.Step": step, "nn.TaylorAttention.Step": step, "nn.Elman.Step": step,
 		"nn.Recurrence.Step": step, "nn.Mamba2.Step": step, "nn.MinGRU.Step": step, "nn.RGLRU.Step": step,
-		"graph.ElmanCache.Fork": fork, "graph.KVCache.Fork": fork, "graph.LatentCache.Fork": fork,
-		"graph.PairCache.Fork": fork, "graph.LinearCache.Fork": fork, "graph.RecurrenceCache.Fork": fork,
-		"graph.ScanCache.Fork":   fork,
+		"fused.ElmanCache.Fork": fork, "fused.KVCache.Fork": fork, "fused.LatentCache.Fork": fork,
+		"fused.PairCache.Fork": fork, "fused.LinearCache.Fork": fork, "fused.RecurrenceCache.Fork": fork,
+		"fused.ScanCache.Fork":   fork,
 		"nn.NewGroupedAttention": func(w *world) []any { return []any{nil, 1, true} }, "nn.GroupedAttention.Step": step,
 		"nn.NewMemory":       func(w *world) []any { return []any{nil, w.matrix("z", 4, 4), 2, 2, 2, []int{1, 2}} },
 		"nn.PPOClip.Forward": objective, "nn.Reinforce.Forward": objective,
@@ -36,7 +37,7 @@ func arguments() map[string]func(w *world) []any {
 		"nn.DPO.Forward": func(w *world) []any {
 			return []any{nil, w.matrix("logits", 4, 3), ids(w), w.matrix("reference", 2, 1)}
 		},
-		"graph.LogProbs":          func(w *world) []any { return []any{w.matrix("logits", 4, 3), ids(w)} },
+		"fused.LogProbs":          func(w *world) []any { return []any{w.matrix("logits", 4, 3), ids(w)} },
 		"nn.CrossEntropy.Forward": func(w *world) []any { return []any{nil, w.matrix("logits", 4, 3), ids(w)} },
 		"nn.MultiToken.Forward": func(w *world) []any {
 			return []any{nil, []graph.Expr{w.matrix("logits", 4, 3)}, ids(w)}
@@ -63,115 +64,115 @@ func arguments() map[string]func(w *world) []any {
 		"graph.Expr.Gather":  func(w *world) []any { return []any{nil, ids(w)} },
 		"graph.Expr.OneHot":  func(w *world) []any { return []any{ids(w), 2} },
 		"graph.Expr.Reshape": func(w *world) []any { return []any{nil, 2, 8} },
-		"graph.GatherCols":   func(w *world) []any { return []any{nil, []int{3, 2, 1, 0}} },
-		"graph.Attention": func(w *world) []any {
-			return []any{w.matrix("qkv", 4, 4), w.matrix("mask", 2, 2), get[graph.AttentionShape](w), 0.5}
+		"fused.GatherCols":   func(w *world) []any { return []any{nil, []int{3, 2, 1, 0}} },
+		"fused.Attention": func(w *world) []any {
+			return []any{w.matrix("qkv", 4, 4), w.matrix("mask", 2, 2), get[fused.AttentionShape](w), 0.5}
 		},
-		"graph.SigmoidAttention": func(w *world) []any {
-			return []any{w.matrix("qkv", 4, 4), w.matrix("mask", 2, 2), get[graph.AttentionShape](w), 0.5}
+		"fused.SigmoidAttention": func(w *world) []any {
+			return []any{w.matrix("qkv", 4, 4), w.matrix("mask", 2, 2), get[fused.AttentionShape](w), 0.5}
 		},
-		"graph.ForgettingAttention": func(w *world) []any {
+		"fused.ForgettingAttention": func(w *world) []any {
 			return []any{
-				w.matrix("qkv", 4, 4), w.matrix("gates", 4, 1), w.matrix("mask", 2, 2), get[graph.AttentionShape](w),
+				w.matrix("qkv", 4, 4), w.matrix("gates", 4, 1), w.matrix("mask", 2, 2), get[fused.AttentionShape](w),
 				0.5,
 			}
 		},
-		"graph.CachedForgettingAttention": func(w *world) []any {
+		"fused.CachedForgettingAttention": func(w *world) []any {
 			return []any{
 				w.matrix("qkv", 2, 4), w.matrix("gates", 2, 1), w.matrix("mask", 2, 2), w.place(),
-				graph.NewForgettingCache(get[graph.AttentionShape](w)),
+				fused.NewForgettingCache(get[fused.AttentionShape](w)),
 			}
 		},
-		"graph.CrossAttention": func(w *world) []any {
+		"fused.CrossAttention": func(w *world) []any {
 			return []any{
-				w.matrix("q", 4, 2), w.matrix("kv", 4, 4), w.matrix("mask", 2, 2), get[graph.CrossShape](w), 0.5,
+				w.matrix("q", 4, 2), w.matrix("kv", 4, 4), w.matrix("mask", 2, 2), get[fused.CrossShape](w), 0.5,
 			}
 		},
-		"graph.LinearAttention": func(w *world) []any {
-			return []any{w.matrix("qkv", 4, 4), w.matrix("mask", 2, 2), get[graph.LinearShape](w)}
+		"fused.LinearAttention": func(w *world) []any {
+			return []any{w.matrix("qkv", 4, 4), w.matrix("mask", 2, 2), get[fused.LinearShape](w)}
 		},
-		"graph.CachedAttention": func(w *world) []any {
-			return []any{w.matrix("qkv", 2, 4), w.matrix("mask", 2, 2), w.place(), get[*graph.KVCache](w)}
+		"fused.CachedAttention": func(w *world) []any {
+			return []any{w.matrix("qkv", 2, 4), w.matrix("mask", 2, 2), w.place(), get[*fused.KVCache](w)}
 		},
-		"graph.CachedSigmoidAttention": func(w *world) []any {
-			return []any{w.matrix("qkv", 2, 4), w.matrix("mask", 2, 2), w.place(), get[*graph.KVCache](w)}
+		"fused.CachedSigmoidAttention": func(w *world) []any {
+			return []any{w.matrix("qkv", 2, 4), w.matrix("mask", 2, 2), w.place(), get[*fused.KVCache](w)}
 		},
-		"graph.CachedLinearAttention": func(w *world) []any {
-			return []any{w.matrix("qkv", 2, 4), w.place(), get[*graph.LinearCache](w)}
+		"fused.CachedLinearAttention": func(w *world) []any {
+			return []any{w.matrix("qkv", 2, 4), w.place(), get[*fused.LinearCache](w)}
 		},
-		"graph.Recurrence": func(w *world) []any {
-			return []any{
-				w.matrix("qkv", 4, 4), w.matrix("gates", 4, 1), w.matrix("beta", 4, 1), w.matrix("states", 2, 2),
-				get[graph.RecurrenceShape](w),
-			}
-		},
-		"graph.RecurrenceNorms": func(w *world) []any {
+		"fused.Recurrence": func(w *world) []any {
 			return []any{
 				w.matrix("qkv", 4, 4), w.matrix("gates", 4, 1), w.matrix("beta", 4, 1), w.matrix("states", 2, 2),
-				get[graph.RecurrenceShape](w),
+				get[fused.RecurrenceShape](w),
 			}
 		},
-		"graph.CachedRecurrence": func(w *world) []any {
+		"fused.RecurrenceNorms": func(w *world) []any {
+			return []any{
+				w.matrix("qkv", 4, 4), w.matrix("gates", 4, 1), w.matrix("beta", 4, 1), w.matrix("states", 2, 2),
+				get[fused.RecurrenceShape](w),
+			}
+		},
+		"fused.CachedRecurrence": func(w *world) []any {
 			return []any{
 				w.matrix("qkv", 2, 4), w.matrix("gates", 2, 1), w.matrix("beta", 2, 1), w.place(),
-				get[*graph.RecurrenceCache](w),
+				get[*fused.RecurrenceCache](w),
 			}
 		},
-		"graph.Scan": func(w *world) []any {
-			return []any{w.matrix("b", 4, 2), w.matrix("c", 4, 2), get[graph.ScanShape](w)}
+		"fused.Scan": func(w *world) []any {
+			return []any{w.matrix("b", 4, 2), w.matrix("c", 4, 2), get[fused.ScanShape](w)}
 		},
-		"graph.AddScaled": func(w *world) []any {
+		"fused.AddScaled": func(w *world) []any {
 			return []any{w.matrix("x", 4, 2), w.matrix("y", 4, 2), w.matrix("d", 1, 2)}
 		},
-		"graph.CachedScan": func(w *world) []any {
-			return []any{w.matrix("b", 2, 2), w.matrix("c", 2, 2), w.place(), get[*graph.ScanCache](w)}
+		"fused.CachedScan": func(w *world) []any {
+			return []any{w.matrix("b", 2, 2), w.matrix("c", 2, 2), w.place(), get[*fused.ScanCache](w)}
 		},
-		"graph.LRUDecay":  func(w *world) []any { return []any{w.matrix("z", 4, 2), w.matrix("lambda", 1, 2), 8.} },
-		"graph.LRUInput":  func(w *world) []any { return []any{w.matrix("v", 4, 2), w.matrix("c", 4, 2)} },
-		"graph.TimeDecay": func(w *world) []any { return []any{w.matrix("x", 4, 2), w.matrix("a", 1, 2)} },
-		"graph.CachedLatentAttention": func(w *world) []any {
+		"fused.LRUDecay":  func(w *world) []any { return []any{w.matrix("z", 4, 2), w.matrix("lambda", 1, 2), 8.} },
+		"fused.LRUInput":  func(w *world) []any { return []any{w.matrix("v", 4, 2), w.matrix("c", 4, 2)} },
+		"fused.TimeDecay": func(w *world) []any { return []any{w.matrix("x", 4, 2), w.matrix("a", 1, 2)} },
+		"fused.CachedLatentAttention": func(w *world) []any {
 			return []any{w.matrix("q", 2, 3), w.matrix("latent", 2, 3), w.matrix("upK", 2, 2), w.matrix("upV", 2, 2),
-				w.matrix("mask", 2, 2), w.place(), get[*graph.LatentCache](w)}
+				w.matrix("mask", 2, 2), w.place(), get[*fused.LatentCache](w)}
 		},
-		"graph.CachedPairAttention": func(w *world) []any {
+		"fused.CachedPairAttention": func(w *world) []any {
 			return []any{
 				w.matrix("qkv", 2, 8), get[graph.Scope](w).Value("mask", graph.Const(0), 1, 1, 2, 4), w.place(),
-				get[*graph.PairCache](w),
+				get[*fused.PairCache](w),
 			}
 		},
-		"graph.CachedElman": func(w *world) []any {
-			return []any{w.matrix("a", 2, 2), w.matrix("w", 2, 2), w.place(), get[*graph.ElmanCache](w)}
+		"fused.CachedElman": func(w *world) []any {
+			return []any{w.matrix("a", 2, 2), w.matrix("w", 2, 2), w.place(), get[*fused.ElmanCache](w)}
 		},
-		"graph.Elman":        func(w *world) []any { return []any{w.matrix("a", 4, 3), w.matrix("w", 3, 3), 2} },
-		"graph.Gather":       func(w *world) []any { return []any{w.matrix("table", 2, 3), ids(w)} },
-		"graph.MixTokens":    func(w *world) []any { return []any{w.matrix("w", 3, 2), w.matrix("x", 4, 5)} },
-		"graph.LinearT":      func(w *world) []any { return []any{w.matrix("x", 4, 3), w.matrix("w", 5, 3)} },
-		"graph.CrossEntropy": func(w *world) []any { return []any{w.matrix("logits", 4, 3), ids(w), true, 0.1, 0.1} },
-		"graph.AddPositions": func(w *world) []any {
+		"fused.Elman":        func(w *world) []any { return []any{w.matrix("a", 4, 3), w.matrix("w", 3, 3), 2} },
+		"fused.Gather":       func(w *world) []any { return []any{w.matrix("table", 2, 3), ids(w)} },
+		"fused.MixTokens":    func(w *world) []any { return []any{w.matrix("w", 3, 2), w.matrix("x", 4, 5)} },
+		"fused.LinearT":      func(w *world) []any { return []any{w.matrix("x", 4, 3), w.matrix("w", 5, 3)} },
+		"fused.CrossEntropy": func(w *world) []any { return []any{w.matrix("logits", 4, 3), ids(w), true, 0.1, 0.1} },
+		"fused.AddPositions": func(w *world) []any {
 			return []any{w.matrix("x", 4, 3), w.matrix("table", 2, 3), ids(w), 0.5}
 		},
-		"graph.Linear": func(w *world) []any {
+		"fused.Linear": func(w *world) []any {
 			return []any{w.matrix("x", 4, 3), w.matrix("w", 3, 6), w.vector("b", 6)}
 		},
-		"graph.LayerNorm": func(w *world) []any {
+		"fused.LayerNorm": func(w *world) []any {
 			return []any{w.matrix("x", 4, 3), w.vector("w", 3), w.vector("b", 3), 0.5}
 		},
-		"graph.LayerNormSigma": func(w *world) []any {
+		"fused.LayerNormSigma": func(w *world) []any {
 			return []any{w.matrix("x", 4, 3), w.vector("w", 3), w.vector("b", 3), 0.5}
 		},
-		"graph.SquaredError": func(w *world) []any {
+		"fused.SquaredError": func(w *world) []any {
 			return []any{w.matrix("x", 4, 1), w.matrix("y", 4, 1), w.matrix("weights", 4, 1)}
 		},
-		"graph.Rotate": func(w *world) []any {
+		"fused.Rotate": func(w *world) []any {
 			return []any{w.matrix("x", 4, 4), w.matrix("cos", 2, 1), w.matrix("sin", 2, 1), ids(w), 2}
 		},
-		"graph.Reinforce": func(w *world) []any {
+		"fused.Reinforce": func(w *world) []any {
 			return []any{
 				w.matrix("logits", 4, 3), ids(w), w.matrix("returns", 4, 1), w.matrix("baseline", 4, 1),
 				w.matrix("weights", 4, 1),
 			}
 		},
-		"graph.PPOClip": func(w *world) []any {
+		"fused.PPOClip": func(w *world) []any {
 			return []any{w.matrix("logits", 4, 3), ids(w), w.matrix("returns", 4, 1), w.matrix("baseline", 4, 1),
 				w.matrix("weights", 4, 1), w.matrix("old", 4, 1), 0.5}
 		},

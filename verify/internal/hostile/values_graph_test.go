@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/fused"
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pedestrian-ml/pedestrian/graph/optim/reduce"
 	"github.com/pedestrian-ml/pedestrian/graph/stored"
@@ -44,17 +45,17 @@ func graphValues(v table) {
 	define(v, func(w *world) graph.Expr { return get[graph.Scope](w).Param("x", graph.Normal(1), 4, 4) })
 	define(v, func(w *world) []graph.Expr { return []graph.Expr{get[graph.Expr](w)} })
 	define(v, func(w *world) graph.Tensor { return get[graph.Expr](w).Tensor() })
-	define(v, func(w *world) graph.AttentionShape {
-		return graph.AttentionShape{Batch: 2, Context: 2, Heads: 1, QK: 1, V: 2}
+	define(v, func(w *world) fused.AttentionShape {
+		return fused.AttentionShape{Batch: 2, Context: 2, Heads: 1, QK: 1, V: 2}
 	})
-	define(v, func(w *world) graph.LinearShape {
-		return graph.LinearShape{AttentionShape: get[graph.AttentionShape](w), Map: graph.EluPlusOne()}
+	define(v, func(w *world) fused.LinearShape {
+		return fused.LinearShape{AttentionShape: get[fused.AttentionShape](w), Map: fused.EluPlusOne()}
 	})
-	define(v, func(w *world) graph.CrossShape {
-		return graph.CrossShape{Batch: 2, Queries: 2, Keys: 2, Heads: 2, QK: 1, V: 1}
+	define(v, func(w *world) fused.CrossShape {
+		return fused.CrossShape{Batch: 2, Queries: 2, Keys: 2, Heads: 2, QK: 1, V: 1}
 	})
-	define(v, func(w *world) graph.LatentShape {
-		return graph.LatentShape{Batch: 2, Context: 2, Heads: 1, QK: 2, V: 2, Latent: 2, Rotary: 1}
+	define(v, func(w *world) fused.LatentShape {
+		return fused.LatentShape{Batch: 2, Context: 2, Heads: 1, QK: 2, V: 2, Latent: 2, Rotary: 1}
 	})
 	define(v, func(w *world) *graph.Program {
 		x := get[graph.Expr](w)
@@ -81,8 +82,8 @@ func graphValues(v table) {
 			Attending: nn.Attending{Positions: ids(w), Mask: nn.NewMask(s.Sub("m"), d, nn.Causal{})},
 		}
 	})
-	define(v, func(w *world) nn.Routing { return nn.Routing{Router: get[graph.Router](w)} })
-	define(v, func(w *world) graph.Router { return graph.Router{Experts: 2, Active: 1} })
+	define(v, func(w *world) nn.Routing { return nn.Routing{Router: get[fused.Router](w)} })
+	define(v, func(w *world) fused.Router { return fused.Router{Experts: 2, Active: 1} })
 	define(v, func(w *world) nn.Attention { return func(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) } })
 	define(v, func(w *world) nn.Affine { return nn.NewLinear })
 	define(v, func(w *world) nn.Layer { return nn.GELU{} })

@@ -17,6 +17,7 @@ func TestImportDirections(t *testing.T) {
 		"graph":           {"internal", "graph/internal"},
 		"graph/internal":  {"graph/internal", "internal"},
 		"graph/optim":     {"graph"},
+		"graph/fused":     {"graph", "internal"},
 		"graph/stored":    {"graph", "internal"},
 		"nn":              {"graph"},
 		"gpt":             {"graph", "nn", "gpt", "internal"},

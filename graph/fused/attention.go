@@ -1,14 +1,13 @@
-package graph
+package fused
 
 import (
 	"cmp"
 	"math"
 
+	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/attention"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
 	"github.com/pkg/errors"
-	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // AttentionShape holds the sizes of attention on packed projections. The rows of qkv are the Batch·Context tokens. Its
@@ -26,7 +25,7 @@ func (h AttentionShape) Width() int { return h.kernel().Width() }
 // Rows returns the number of queries in a tile of the kernel: it multiplies them with all keys that any of them sees.
 func (h AttentionShape) Rows() int { return h.kernel().Rows() }
 
-func (h AttentionShape) check(x *G.Node, rows int) error {
+func (h AttentionShape) check(x *ops.Node, rows int) error {
 	if groups := h.kernel().Groups; groups < 1 || h.Heads%groups != 0 {
 		return errors.Errorf("%d groups, want a divisor of %d heads", groups, h.Heads)
 	}
@@ -58,58 +57,58 @@ func (h AttentionShape) kernel() attention.Shape {
 // qkv's scope. The weights are never stored: a query keeps two numbers for the backward pass, so the memory is linear
 // in T. A query that sees no key has the result 0, where the equation has NaN. A key that is not finite may make
 // queries NaN that do not see it.
-func Attention(qkv, mask Expr, h AttentionShape, dropout float64) (y Expr, ok bool) {
-	return SinkAttention(qkv, mask, Expr{}, h, dropout)
+func Attention(qkv, mask graph.Expr, h AttentionShape, dropout float64) (y graph.Expr, ok bool) {
+	return SinkAttention(qkv, mask, graph.Expr{}, h, dropout)
 }
 
 // SinkAttention is Attention with a sink in every head: sinks (H) holds a logit b of each, and the weight of key j is
 // e^sⱼ/(e^b + Σ e^s), s the scores after the mask. Empty sinks are Attention.
-func SinkAttention(qkv, mask, sinks Expr, h AttentionShape, dropout float64) (y Expr, ok bool) {
-	return qkv.kernel("attention", func() (*G.Node, error) {
-		if err := cmp.Or(h.check(qkv.node, h.Batch*h.Context), sinks.checkSinks(h.Heads)); err != nil {
+func SinkAttention(qkv, mask, sinks graph.Expr, h AttentionShape, dropout float64) (y graph.Expr, ok bool) {
+	return qkv.Kernel("attention", func(g *ops.Builder) (*ops.Node, error) {
+		if err := cmp.Or(h.check(qkv.Operand(), h.Batch*h.Context), checkSinks(sinks, h.Heads)); err != nil {
 			return nil, err
 		}
-		return qkv.attention(h.kernel(), mask, ops.Extra{Sinks: sinks.node}, dropout, qkv.node)
-	}, append(present(sinks), mask.byRule())...)
+		return attend(g, qkv, h.kernel(), mask, ops.Extra{Sinks: sinks.Operand()}, dropout, qkv.Operand())
+	}, append(present(sinks), mask.ByRule())...)
 }
 
 // SigmoidAttention is Attention with the weights σ(score + mask − ln n) in place of a softmax, where n is the number of
 // keys that the mask shows to the query. In float32 a weight below 2⁻⁸⁰ is 0.
-func SigmoidAttention(qkv, mask Expr, h AttentionShape, dropout float64) (y Expr, ok bool) {
-	return qkv.kernel("sigmoid attention", func() (*G.Node, error) {
-		if err := h.check(qkv.node, h.Batch*h.Context); err != nil {
+func SigmoidAttention(qkv, mask graph.Expr, h AttentionShape, dropout float64) (y graph.Expr, ok bool) {
+	return qkv.Kernel("sigmoid attention", func(g *ops.Builder) (*ops.Node, error) {
+		if err := h.check(qkv.Operand(), h.Batch*h.Context); err != nil {
 			return nil, err
 		}
 		sizes := h.kernel()
 		sizes.Weights = attention.Sigmoids
-		return qkv.attention(sizes, mask, ops.Extra{}, dropout, qkv.node)
-	}, mask.byRule())
+		return attend(g, qkv, sizes, mask, ops.Extra{}, dropout, qkv.Operand())
+	}, mask.ByRule())
 }
 
 // ForgettingAttention is Attention that adds Σ_{j<l≤i} ln f_l to the score of query i and key j, given the logarithms
 // of the gates f of every head, logF (B·T, H). The mask must hide later keys. In float32 the sums up to a token are
 // rounded once.
-func ForgettingAttention(qkv, logF, mask Expr, h AttentionShape, dropout float64) (y Expr, ok bool) {
-	return qkv.kernel("forgetting attention", func() (*G.Node, error) {
+func ForgettingAttention(qkv, logF, mask graph.Expr, h AttentionShape, dropout float64) (y graph.Expr, ok bool) {
+	return qkv.Kernel("forgetting attention", func(g *ops.Builder) (*ops.Node, error) {
 		rows := h.Batch * h.Context
-		if err := cmp.Or(h.check(qkv.node, rows), logF.checkGates(rows, h.Heads)); err != nil {
+		if err := cmp.Or(h.check(qkv.Operand(), rows), checkGates(logF, rows, h.Heads)); err != nil {
 			return nil, err
 		}
-		return qkv.attention(h.kernel(), mask, ops.Extra{Gates: logF.node}, dropout, qkv.node)
-	}, logF, mask.byRule())
+		return attend(g, qkv, h.kernel(), mask, ops.Extra{Gates: logF.Operand()}, dropout, qkv.Operand())
+	}, logF, mask.ByRule())
 }
 
 // checkGates returns an error unless x has a number for each row in each head.
-func (x Expr) checkGates(rows, heads int) error {
-	if s := x.node.Shape(); len(s) != 2 || s[0] != rows || s[1] != heads {
+func checkGates(x graph.Expr, rows, heads int) error {
+	if s := x.Operand().Shape(); len(s) != 2 || s[0] != rows || s[1] != heads {
 		return errors.Errorf("got gates %v, want (%d, %d), one of each head", s, rows, heads)
 	}
 	return nil
 }
 
 // checkSinks returns an error unless x is empty or has an entry for each head.
-func (x Expr) checkSinks(heads int) error {
-	if x.node == nil || x.Entries() == float64(heads) {
+func checkSinks(x graph.Expr, heads int) error {
+	if x.Operand() == nil || x.Entries() == float64(heads) {
 		return nil
 	}
 	return errors.Errorf("%v sinks, want %d, one of each head", x.Entries(), heads)
@@ -134,39 +133,41 @@ func (h CrossShape) kernel() attention.Shape {
 // the keys and values of m other tokens in one matrix [k | v], kv (B·m, H(QK+V)): → (B·n, H·V). The mask is (n, m) for
 // all pairs of sequences, (B, n, m), or (1 or B, 1 or H, n, m) if heads differ. Dropout and the memory are as in
 // Attention.
-func CrossAttention(q, kv, mask Expr, h CrossShape, dropout float64) (y Expr, ok bool) {
-	return q.kernel("cross attention", func() (*G.Node, error) {
-		if s := q.node.Shape(); len(s) != 2 || s[0] != h.Batch*h.Queries || s[1] != h.Heads*h.QK {
+func CrossAttention(q, kv, mask graph.Expr, h CrossShape, dropout float64) (y graph.Expr, ok bool) {
+	return q.Kernel("cross attention", func(g *ops.Builder) (*ops.Node, error) {
+		if s := q.Operand().Shape(); len(s) != 2 || s[0] != h.Batch*h.Queries || s[1] != h.Heads*h.QK {
 			return nil, errors.Errorf("%v is not (%d, %d), the queries of %+v", s, h.Batch*h.Queries, h.Heads*h.QK, h)
 		}
-		if s := kv.node.Shape(); len(s) != 2 || s[0] != h.Batch*h.Keys || s[1] != h.Heads*(h.QK+h.V) {
+		if s := kv.Operand().Shape(); len(s) != 2 || s[0] != h.Batch*h.Keys || s[1] != h.Heads*(h.QK+h.V) {
 			return nil, errors.Errorf("%v is not (%d, %d), the keys and values of %+v",
 				s, h.Batch*h.Keys, h.Heads*(h.QK+h.V), h)
 		}
 		if err := checkCap(h.Cap); err != nil {
 			return nil, err
 		}
-		return q.attention(h.kernel(), mask, ops.Extra{}, dropout, q.node, kv.node)
-	}, kv, mask.byRule())
+		return attend(g, q, h.kernel(), mask, ops.Extra{}, dropout, q.Operand(), kv.Operand())
+	}, kv, mask.ByRule())
 }
 
-// attention returns the node for one source, the packed projections, or two: the queries, and the keys and values.
-func (x Expr) attention(
-	h attention.Shape, mask Expr, extra ops.Extra, dropout float64, sources ...*G.Node,
-) (*G.Node, error) {
-	drop, err := x.g.drop(prefixed(x.scope, "attn_dropout"), dropout)
+// attend returns the node of attention in x's scope for one source, the packed projections, or two: the queries, and
+// the keys and values.
+func attend(
+	g *ops.Builder, x graph.Expr, h attention.Shape, mask graph.Expr, extra ops.Extra, dropout float64,
+	sources ...*ops.Node,
+) (*ops.Node, error) {
+	drop, err := x.Drop("attn_dropout", dropout)
 	if err != nil {
 		return nil, err
 	}
-	batch, heads, err := matrices(h, mask.node.Shape())
+	batch, heads, err := matrices(h, mask.Operand().Shape())
 	if err != nil {
 		return nil, err
 	}
-	return x.g.ops.Attention(h, drop, [2]int{batch, heads}, mask.node, extra, sources...)
+	return g.Attention(h, drop, [2]int{batch, heads}, mask.Operand(), extra, sources...)
 }
 
 // matrices returns the number of matrices that a mask of the given shape holds: for the sequences, and for the heads.
-func matrices(h attention.Shape, shape tensor.Shape) (batch, heads int, err error) {
+func matrices(h attention.Shape, shape ops.Shape) (batch, heads int, err error) {
 	n := len(shape) - 2
 	batch, heads = 1, 1
 	if n > 0 {
@@ -226,20 +227,20 @@ func (h LinearShape) checkGroups() error {
 // H(2·QK+V)) → (B·T, H·V). The mask is (T, T) for all sequences, or (B, T, T). A key that it hides from the last query
 // counts for no query; an empty mask hides none. The sums over the keys so far are carried from one chunk of tokens to
 // the next, so time and memory are linear in T.
-func LinearAttention(qkv, mask Expr, h LinearShape) (y Expr, ok bool) {
-	masks := present(mask.byRule())
-	return qkv.kernel("linear attention", func() (*G.Node, error) {
+func LinearAttention(qkv, mask graph.Expr, h LinearShape) (y graph.Expr, ok bool) {
+	masks := present(mask.ByRule())
+	return qkv.Kernel("linear attention", func(g *ops.Builder) (*ops.Node, error) {
 		if err := h.checkGroups(); err != nil {
 			return nil, err
 		}
-		if err := h.check(qkv.node, h.Batch*h.Context); err != nil {
+		if err := h.check(qkv.Operand(), h.Batch*h.Context); err != nil {
 			return nil, err
 		}
-		if mask.node != nil {
-			if n, one := mask.node.Shape().TotalSize(), h.Context*h.Context; n != one && n != h.Batch*one {
+		if mask.Operand() != nil {
+			if n, one := mask.Operand().Shape().TotalSize(), h.Context*h.Context; n != one && n != h.Batch*one {
 				return nil, errors.Errorf("got a mask of %d entries, want %d or %d", n, one, h.Batch*one)
 			}
 		}
-		return qkv.g.ops.LinearAttention(h.linear(), append(G.Nodes{qkv.node}, nodes(masks...)...))
+		return g.LinearAttention(h.linear(), append([]*ops.Node{qkv.Operand()}, operands(masks...)...))
 	}, masks...)
 }

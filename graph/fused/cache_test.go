@@ -1,4 +1,4 @@
-package graph
+package fused
 
 import (
 	"cmp"
@@ -8,39 +8,41 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
 // cachedLayers builds one new token of every sequence for each kind of cache; x has one row per sequence.
 var cachedLayers = map[string]struct {
 	bytes int // memory of a full context, or of the state, in float64
-	build func(s Scope, x, at Expr) (y Expr, c Cache)
+	build func(s graph.Scope, x, at graph.Expr) (y graph.Expr, c Cache)
 }{
-	"keys and values": {8 * 2 * 5 * 12, func(s Scope, x, at Expr) (Expr, Cache) {
+	"keys and values": {8 * 2 * 5 * 12, func(s graph.Scope, x, at graph.Expr) (graph.Expr, Cache) {
 		c := NewKVCache(AttentionShape{Batch: 2, Context: 5, Heads: 3, QK: 1, V: 3})
 		return CachedAttention(x.Cols(0, 15), causalMask(s, 5), at, c), c
 	}},
-	"keys and values with sinks": {8 * 2 * 5 * 12, func(s Scope, x, at Expr) (Expr, Cache) {
+	"keys and values with sinks": {8 * 2 * 5 * 12, func(s graph.Scope, x, at graph.Expr) (graph.Expr, Cache) {
 		c := NewKVCache(AttentionShape{Batch: 2, Context: 5, Heads: 3, QK: 1, V: 3})
-		return CachedSinkAttention(x.Cols(0, 15), causalMask(s, 5), s.Value("sinks", Normal(1), 3), at, c), c
+		return CachedSinkAttention(x.Cols(0, 15), causalMask(s, 5), s.Value("sinks", graph.Normal(1), 3), at, c), c
 	}},
-	"keys, values and gates": {8 * 2 * 5 * (12 + 2*3), func(s Scope, x, at Expr) (Expr, Cache) {
+	"keys, values and gates": {8 * 2 * 5 * (12 + 2*3), func(s graph.Scope, x, at graph.Expr) (graph.Expr, Cache) {
 		c := NewForgettingCache(AttentionShape{Batch: 2, Context: 5, Heads: 3, QK: 1, V: 3})
 		return CachedForgettingAttention(x.Cols(0, 15), x.Cols(0, 3), causalMask(s, 5), at, c), c
 	}},
-	"shared keys and values": {8 * 2 * 5 * 2 * 3, func(s Scope, x, at Expr) (Expr, Cache) {
+	"shared keys and values": {8 * 2 * 5 * 2 * 3, func(s graph.Scope, x, at graph.Expr) (graph.Expr, Cache) {
 		c := NewKVCache(AttentionShape{Batch: 2, Context: 5, Heads: 6, QK: 1, V: 2, Groups: 2})
 		return CachedAttention(x.Cols(0, 12), causalMask(s, 5), at, c), c
 	}},
-	"latents": {8 * 2 * 5 * 7, func(s Scope, x, at Expr) (Expr, Cache) {
+	"latents": {8 * 2 * 5 * 7, func(s graph.Scope, x, at graph.Expr) (graph.Expr, Cache) {
 		c := NewLatentCache(LatentShape{Batch: 2, Context: 5, Heads: 2, QK: 3, V: 4, Latent: 5, Rotary: 2})
-		up := s.Value("up", Normal(1), 5, 14)
+		up := s.Value("up", graph.Normal(1), 5, 14)
 		return CachedLatentAttention(
 			x.Cols(0, 10), x.Cols(8, 15), up.Cols(0, 6), up.Cols(6, 14), causalMask(s, 5), at, c,
 		), c
 	}},
-	"pairs of keys and values": {8 * 2 * 5 * 2 * 2 * (1 + 2), func(s Scope, x, at Expr) (Expr, Cache) {
+	"pairs of keys and values": {8 * 2 * 5 * 2 * 2 * 3, func(s graph.Scope, x, at graph.Expr) (graph.Expr, Cache) {
 		c := NewPairCache(AttentionShape{Batch: 2, Context: 5, Heads: 2, QK: 1, V: 2})
-		mask := s.Value("pairs", Const(0), 1, 2, 5, 10)
+		mask := s.Value("pairs", graph.Const(0), 1, 2, 5, 10)
 		for i := range mask.Tensor().Len() {
 			if i%10/2 > i/10%5 || i%3 == 1 && i%10 > 0 {
 				mask.Tensor().Set(i, math.Inf(-1))
@@ -48,7 +50,7 @@ var cachedLayers = map[string]struct {
 		}
 		return CachedPairAttention(x, mask, at, c), c
 	}},
-	"sums": {8 * 2 * 3 * 1 * 4, func(_ Scope, x, at Expr) (Expr, Cache) {
+	"sums": {8 * 2 * 3 * 1 * 4, func(_ graph.Scope, x, at graph.Expr) (graph.Expr, Cache) {
 		c := NewLinearCache(
 			LinearShape{
 				AttentionShape: AttentionShape{Batch: 2, Context: 5, Heads: 3, QK: 1, V: 3}, Causal: true,
@@ -57,22 +59,22 @@ var cachedLayers = map[string]struct {
 		)
 		return CachedLinearAttention(x.Cols(0, 15), at, c), c
 	}},
-	"states": {8 * 2 * 2 * 2 * 3, func(_ Scope, x, at Expr) (Expr, Cache) {
+	"states": {8 * 2 * 2 * 2 * 3, func(_ graph.Scope, x, at graph.Expr) (graph.Expr, Cache) {
 		c := NewRecurrenceCache(RecurrenceShape{Batch: 2, Context: 5, Heads: 2, QK: 2, V: 3, Delta: true})
-		return CachedRecurrence(x.Cols(0, 14), Expr{}, x.Cols(14, 16), at, c), c
+		return CachedRecurrence(x.Cols(0, 14), graph.Expr{}, x.Cols(14, 16), at, c), c
 	}},
-	"scan": {8 * 2 * 2 * 8, func(_ Scope, x, at Expr) (Expr, Cache) {
+	"scan": {8 * 2 * 2 * 8, func(_ graph.Scope, x, at graph.Expr) (graph.Expr, Cache) {
 		c := NewScanCache(ScanShape{2, 5, 8, true})
 		return CachedScan(x.Cols(0, 8), x.Cols(8, 16), at, c), c
 	}},
-	"recurrence": {8 * 2 * 16, func(s Scope, x, at Expr) (Expr, Cache) {
+	"recurrence": {8 * 2 * 16, func(s graph.Scope, x, at graph.Expr) (graph.Expr, Cache) {
 		c := NewElmanCache(2, 16)
-		return CachedElman(x, s.Value("w", Normal(0.3), 16, 16), at, c), c
+		return CachedElman(x, s.Value("w", graph.Normal(0.3), 16, 16), at, c), c
 	}},
 }
 
-func causalMask(s Scope, n int) Expr {
-	mask := s.Value("mask", Const(0), n, n)
+func causalMask(s graph.Scope, n int) graph.Expr {
+	mask := s.Value("mask", graph.Const(0), n, n)
 	for i := range mask.Tensor().Len() {
 		if i%n > i/n {
 			mask.Tensor().Set(i, math.Inf(-1))
@@ -85,8 +87,8 @@ func causalMask(s Scope, n int) Expr {
 func TestCaches(t *testing.T) {
 	for name, layer := range cachedLayers {
 		t.Run(name, func(t *testing.T) {
-			g := New(Float64, 1)
-			x, at := g.Root().Value("x", Const(0), 2, 16), g.Root().Ints("at", 1, 5, -1)
+			g := graph.New(graph.Float64, 1)
+			x, at := g.Root().Value("x", graph.Const(0), 2, 16), g.Root().Ints("at", 1, 5, -1)
 			y, c := layer.build(g.Root(), x, at)
 			p := mustCompile(t, y)
 			if got := c.Bytes(); got != 0 {
@@ -135,10 +137,10 @@ func TestCaches(t *testing.T) {
 
 // TestResetForgets: a state starts again only at position 0, and a cache of tokens copies no forgotten token.
 func TestResetForgets(t *testing.T) {
-	g := New(Float64, 1)
-	x, at := g.Root().Value("x", Normal(1), 2, 16), g.Root().Ints("at", 1, 5, -1)
+	g := graph.New(graph.Float64, 1)
+	x, at := g.Root().Value("x", graph.Normal(1), 2, 16), g.Root().Ints("at", 1, 5, -1)
 	state := NewElmanCache(2, 16)
-	p := mustCompile(t, CachedElman(x, g.Root().Value("w", Normal(1), 16, 16), at, state))
+	p := mustCompile(t, CachedElman(x, g.Root().Value("w", graph.Normal(1), 16, 16), at, state))
 	mustRun(t, p)
 	state.Reset()
 	at.Ints()[0] = 1
@@ -166,14 +168,15 @@ func TestResetForgets(t *testing.T) {
 func TestSelect(t *testing.T) {
 	for name, c := range stepCases() {
 		t.Run(name, func(t *testing.T) {
-			g := New(Float64, 3)
-			x := g.Root().Value("x", Normal(1), 15, c.width)
+			g := graph.New(graph.Float64, 3)
+			x := g.Root().Value("x", graph.Normal(1), 15, c.width)
 			want := values(t, c.full(g.Root(), x))
 			v := len(want) / 15
 			step := func(cache Cache, n int, rows, first []int) {
 				t.Helper()
 				s := g.Sibling()
-				few, at := s.Root().Value("x", Const(0), len(rows)*n, c.width), s.Root().Ints("at", len(rows), 9, -1)
+				few := s.Root().Value("x", graph.Const(0), len(rows)*n, c.width)
+				at := s.Root().Ints("at", len(rows), 9, -1)
 				copy(at.Ints(), first)
 				for i := range few.Tensor().Len() {
 					token, b := i/c.width%n, i/c.width/n
@@ -181,7 +184,7 @@ func TestSelect(t *testing.T) {
 				}
 				got := values(t, c.step(s.Root(), few, at, cache))
 				for b, row := range rows {
-					near(t, fmt.Sprintf("tokens from %d of sequence %d", first[b], row),
+					checkClose(t, fmt.Sprintf("tokens from %d of sequence %d", first[b], row),
 						got[b*n*v:(b+1)*n*v], want[(row*5+first[b])*v:(row*5+first[b]+n)*v], 1e-12)
 				}
 			}
@@ -211,10 +214,11 @@ func TestSelect(t *testing.T) {
 // A selection of sequences that the cache lacks, or of one twice, fails when it runs, and so does a cut that a cache
 // cannot make.
 func TestSelectRefuses(t *testing.T) {
-	g := New(Float64, 1)
-	x, at := g.Root().Value("x", Normal(1), 2, 4), g.Root().Ints("at", 2, 5, -1)
+	g := graph.New(graph.Float64, 1)
+	x, at := g.Root().Value("x", graph.Normal(1), 2, 4), g.Root().Ints("at", 2, 5, -1)
 	cache, rows := NewElmanCache(3, 4), []int{0, 0}
-	p := mustCompile(t, CachedElman(x, g.Root().Value("w", Normal(1), 4, 4), at, cache.Select(rows).(*ElmanCache)))
+	w := g.Root().Value("w", graph.Normal(1), 4, 4)
+	p := mustCompile(t, CachedElman(x, w, at, cache.Select(rows).(*ElmanCache)))
 	for want, list := range map[string][]int{
 		"got sequence 0 twice": {0, 0}, "got sequence 3, the cache has 3": {1, 3}, "got sequence -1": {-1, 1},
 	} {
@@ -245,14 +249,14 @@ func TestSelectRefuses(t *testing.T) {
 // after tokens whose window has gone.
 func TestWindowCache(t *testing.T) {
 	h := AttentionShape{Batch: 2, Context: 300, Heads: 2, QK: 3, V: 4}
-	g := New(Float32, 1)
+	g := graph.New(graph.Float32, 1)
 	mask := causalMask(g.Root(), 300)
 	for i := range mask.Tensor().Len() {
 		if i%300 <= i/300-7 && i%300 >= 2 {
 			mask.Tensor().Set(i, math.Inf(-1))
 		}
 	}
-	x, at := g.Root().Value("x", Const(0), 2, h.Width()), g.Root().Ints("at", 1, 300, -1)
+	x, at := g.Root().Value("x", graph.Const(0), 2, h.Width()), g.Root().Ints("at", 1, 300, -1)
 	some, all := NewWindowCache(h, 7, 2), NewKVCache(h)
 	p, q := mustCompile(t, CachedAttention(x, mask, at, some)), mustCompile(t, CachedAttention(x, mask, at, all))
 	step := func(position int) error {
@@ -294,10 +298,11 @@ func TestWindowCache(t *testing.T) {
 	for _, bad := range [][2]int{{0, 1}, {-1, 0}, {3, -1}, {0, 0}} {
 		s := g.Sibling()
 		y := CachedAttention(
-			s.Root().Value("x", Const(0), 2, h.Width()), causalMask(s.Root(), 300), s.Root().Ints("at", 1, 300, -1),
+			s.Root().Value("x", graph.Const(0), 2, h.Width()), causalMask(s.Root(), 300),
+			s.Root().Ints("at", 1, 300, -1),
 			NewWindowCache(h, bad[0], bad[1]),
 		)
-		if _, err := Compile(y); err == nil || !strings.Contains(
+		if _, err := graph.Compile(y); err == nil || !strings.Contains(
 			err.Error(),
 			fmt.Sprintf("window of %d tokens and the first %d, want 1 or more, and 0 or more", bad[0], bad[1]),
 		) {
@@ -309,16 +314,16 @@ func TestWindowCache(t *testing.T) {
 // stepCase is a layer on all tokens of a sequence, and on the newest ones only.
 type stepCase struct {
 	width int
-	full  func(s Scope, x Expr) Expr
-	step  func(s Scope, x, at Expr, c Cache) Expr
+	full  func(s graph.Scope, x graph.Expr) graph.Expr
+	step  func(s graph.Scope, x, at graph.Expr, c Cache) graph.Expr
 	cache Divisible
 }
 
 // stepCases returns the layers on 3 sequences of 5 tokens.
 func stepCases() map[string]stepCase {
 	h := AttentionShape{Batch: 3, Context: 5, Heads: 2, QK: 3, V: 4}
-	causal := func(s Scope, shape ...int) Expr {
-		mask := s.Value("mask", Normal(1), shape...)
+	causal := func(s graph.Scope, shape ...int) graph.Expr {
+		mask := s.Value("mask", graph.Normal(1), shape...)
 		for i := range mask.Tensor().Len() {
 			if i%5 > i/5%5 {
 				mask.Tensor().Set(i, math.Inf(-1))
@@ -326,7 +331,7 @@ func stepCases() map[string]stepCase {
 		}
 		return mask
 	}
-	must := func(y Expr, ok bool) Expr {
+	must := func(y graph.Expr, ok bool) graph.Expr {
 		if !ok {
 			panic("no kernel")
 		}
@@ -339,35 +344,39 @@ func stepCases() map[string]stepCase {
 			h.Groups, h.Cap = groups, []float64{0, 0.6, 0}[groups]
 			c := NewKVCache(h)
 			cases[fmt.Sprint("keys and values of groups ", groups, ", mask ", mask)] = stepCase{h.Width(),
-				func(s Scope, x Expr) Expr { return must(Attention(x, causal(s, mask...), h, 0)) },
-				func(s Scope, x, at Expr, c Cache) Expr {
+				func(s graph.Scope, x graph.Expr) graph.Expr { return must(Attention(x, causal(s, mask...), h, 0)) },
+				func(s graph.Scope, x, at graph.Expr, c Cache) graph.Expr {
 					return CachedAttention(x, causal(s, mask...), at, c.(*KVCache))
 				}, c}
 		}
 		c := NewKVCache(h)
 		cases[fmt.Sprint("sigmoids, mask ", mask)] = stepCase{
 			h.Width(),
-			func(s Scope, x Expr) Expr { return must(SigmoidAttention(x, causal(s, mask...), h, 0)) },
-			func(s Scope, x, at Expr, c Cache) Expr {
+			func(s graph.Scope, x graph.Expr) graph.Expr {
+				return must(SigmoidAttention(x, causal(s, mask...), h, 0))
+			},
+			func(s graph.Scope, x, at graph.Expr, c Cache) graph.Expr {
 				return CachedSigmoidAttention(x, causal(s, mask...), at, c.(*KVCache))
 			}, c,
 		}
 		f := NewForgettingCache(h)
-		gates := func(x Expr) Expr { return x.Cols(h.Width(), h.Width()+h.Heads) }
+		gates := func(x graph.Expr) graph.Expr { return x.Cols(h.Width(), h.Width()+h.Heads) }
 		cases[fmt.Sprint("gates, mask ", mask)] = stepCase{
 			h.Width() + h.Heads,
-			func(s Scope, x Expr) Expr {
+			func(s graph.Scope, x graph.Expr) graph.Expr {
 				return must(ForgettingAttention(x.Cols(0, h.Width()), gates(x), causal(s, mask...), h, 0))
 			},
-			func(s Scope, x, at Expr, c Cache) Expr {
+			func(s graph.Scope, x, at graph.Expr, c Cache) graph.Expr {
 				return CachedForgettingAttention(x.Cols(0, h.Width()), gates(x), causal(s, mask...), at, c.(*KVCache))
 			}, f,
 		}
 		l := LatentShape{Batch: 3, Context: 5, Heads: 2, QK: 3, V: 4, Latent: 6, Rotary: 2}
-		ways := func(s Scope) (k, v Expr) { return s.Value("k", Normal(1), 6, 6), s.Value("v", Normal(1), 6, 8) }
+		ways := func(s graph.Scope) (k, v graph.Expr) {
+			return s.Value("k", graph.Normal(1), 6, 6), s.Value("v", graph.Normal(1), 6, 8)
+		}
 		d := NewLatentCache(l)
 		cases[fmt.Sprint("latents, mask ", mask)] = stepCase{10 + 8,
-			func(s Scope, x Expr) Expr { // keys [c·upK | r] and values c·upV, packed
+			func(s graph.Scope, x graph.Expr) graph.Expr { // keys [c·upK | r] and values c·upV, packed
 				k, v := ways(s)
 				latent, r := x.Cols(10, 16), x.Cols(16, 18)
 				keys := latent.MatMul(k)
@@ -379,7 +388,7 @@ func stepCases() map[string]stepCase {
 					),
 				)
 			},
-			func(s Scope, x, at Expr, c Cache) Expr {
+			func(s graph.Scope, x, at graph.Expr, c Cache) graph.Expr {
 				k, v := ways(s)
 				return CachedLatentAttention(
 					x.Cols(0, 10), x.Cols(10, 18), k, v, causal(s, mask...), at, c.(*LatentCache),
@@ -389,55 +398,61 @@ func stepCases() map[string]stepCase {
 	for name, phi := range map[string]FeatureMap{"sums, elu+1": EluPlusOne(), "sums, taylor": Taylor(0.1)} {
 		l := LinearShape{h, true, phi}
 		c := NewLinearCache(l)
-		cases[name] = stepCase{h.Width(), func(_ Scope, x Expr) Expr { return must(LinearAttention(x, Expr{}, l)) },
-			func(_ Scope, x, at Expr, c Cache) Expr { return CachedLinearAttention(x, at, c.(*LinearCache)) }, c}
+		cases[name] = stepCase{h.Width(), func(_ graph.Scope, x graph.Expr) graph.Expr {
+			return must(LinearAttention(x, graph.Expr{}, l))
+		},
+			func(_ graph.Scope, x, at graph.Expr, c Cache) graph.Expr {
+				return CachedLinearAttention(x, at, c.(*LinearCache))
+			}, c}
 	}
 	for _, delta := range []bool{false, true} {
 		r := RecurrenceShape{Batch: 3, Context: 5, Heads: 2, QK: 3, V: 4, Delta: delta}
 		c := NewRecurrenceCache(r)
-		parts := func(x Expr) (qkv, gates, beta Expr) {
+		parts := func(x graph.Expr) (qkv, gates, beta graph.Expr) {
 			return x.Cols(0, 20), x.Cols(20, 26).Square().Scale(-1), x.Cols(26, 28)
 		}
 		cases[fmt.Sprint("states, delta rule ", delta)] = stepCase{28,
-			func(_ Scope, x Expr) Expr {
+			func(_ graph.Scope, x graph.Expr) graph.Expr {
 				qkv, gates, beta := parts(x)
-				y, _, ok := Recurrence(qkv, gates, beta, Expr{}, r)
+				y, _, ok := Recurrence(qkv, gates, beta, graph.Expr{}, r)
 				return must(y, ok)
 			},
-			func(_ Scope, x, at Expr, c Cache) Expr {
+			func(_ graph.Scope, x, at graph.Expr, c Cache) graph.Expr {
 				qkv, gates, beta := parts(x)
 				return CachedRecurrence(qkv, gates, beta, at, c.(*RecurrenceCache))
 			}, c}
 	}
 	v := NewConvCache(3, 4, 4)
-	cases["convolution"] = stepCase{4, func(s Scope, x Expr) Expr {
-		return must(Convolve(x, s.Value("w", Normal(1), 16), 5))
+	cases["convolution"] = stepCase{4, func(s graph.Scope, x graph.Expr) graph.Expr {
+		return must(Convolve(x, s.Value("w", graph.Normal(1), 16), 5))
 	},
-		func(s Scope, x, at Expr, c Cache) Expr {
-			return CachedConvolve(x, s.Value("w", Normal(1), 16), at, c.(*ConvCache))
+		func(s graph.Scope, x, at graph.Expr, c Cache) graph.Expr {
+			return CachedConvolve(x, s.Value("w", graph.Normal(1), 16), at, c.(*ConvCache))
 		}, v}
 	late := NewConvCache(3, 4, 3)
-	cases["delay"] = stepCase{4, func(_ Scope, x Expr) Expr { return x.Delay(2, 5) },
-		func(_ Scope, x, at Expr, c Cache) Expr { return CachedDelay(x, at, c.(*ConvCache)) }, late}
+	cases["delay"] = stepCase{4, func(_ graph.Scope, x graph.Expr) graph.Expr { return x.Delay(2, 5) },
+		func(_ graph.Scope, x, at graph.Expr, c Cache) graph.Expr { return CachedDelay(x, at, c.(*ConvCache)) }, late}
 	ids := NewConvCache(3, 1, 3)
-	cases["delay of integers"] = stepCase{4, func(_ Scope, x Expr) Expr {
+	cases["delay of integers"] = stepCase{4, func(_ graph.Scope, x graph.Expr) graph.Expr {
 		return x.ArgMax().DelayInts(2, 5, 4).OneHot(5)
 	},
-		func(_ Scope, x, at Expr, c Cache) Expr {
+		func(_ graph.Scope, x, at graph.Expr, c Cache) graph.Expr {
 			return CachedDelayInts(x.ArgMax(), at, 4, c.(*ConvCache)).OneHot(5)
 		}, ids}
 	scan := ScanShape{3, 5, 4, false}
 	s := NewScanCache(scan)
-	cases["scan"] = stepCase{8, func(_ Scope, x Expr) Expr { return must(Scan(x.Cols(0, 4), x.Cols(4, 8), scan)) },
-		func(_ Scope, x, at Expr, c Cache) Expr {
+	cases["scan"] = stepCase{8, func(_ graph.Scope, x graph.Expr) graph.Expr {
+		return must(Scan(x.Cols(0, 4), x.Cols(4, 8), scan))
+	},
+		func(_ graph.Scope, x, at graph.Expr, c Cache) graph.Expr {
 			return CachedScan(x.Cols(0, 4), x.Cols(4, 8), at, c.(*ScanCache))
 		}, s}
 	c := NewElmanCache(3, 4)
-	cases["recurrence"] = stepCase{4, func(s Scope, x Expr) Expr {
-		return must(Elman(x, s.Value("w", Normal(1), 4, 4), 3))
+	cases["recurrence"] = stepCase{4, func(s graph.Scope, x graph.Expr) graph.Expr {
+		return must(Elman(x, s.Value("w", graph.Normal(1), 4, 4), 3))
 	},
-		func(s Scope, x, at Expr, c Cache) Expr {
-			return CachedElman(x, s.Value("w", Normal(1), 4, 4), at, c.(*ElmanCache))
+		func(s graph.Scope, x, at graph.Expr, c Cache) graph.Expr {
+			return CachedElman(x, s.Value("w", graph.Normal(1), 4, 4), at, c.(*ElmanCache))
 		}, c}
 	return cases
 }
@@ -445,11 +460,11 @@ func stepCases() map[string]stepCase {
 // Steps of two new tokens, one, and two give the rows of all five, and again after starting over. A forked sequence
 // continues as a copy, and the third one does not change. Tested in both types.
 func TestSteps(t *testing.T) {
-	for dtype, tolerance := range map[Dtype]float64{Float64: 1e-12, Float32: 1e-4} {
+	for dtype, tolerance := range map[graph.Dtype]float64{graph.Float64: 1e-12, graph.Float32: 1e-4} {
 		for name, c := range stepCases() {
 			t.Run(fmt.Sprint(name, "/", dtype), func(t *testing.T) {
-				g := New(dtype, 3)
-				x := g.Root().Value("x", Normal(1), 15, c.width)
+				g := graph.New(dtype, 3)
+				x := g.Root().Value("x", graph.Normal(1), 15, c.width)
 				want := values(t, c.full(g.Root(), x))
 				v := len(want) / 15
 				if c.cache.Bytes() != 0 || c.cache.Fork(0, 1) != nil {
@@ -457,7 +472,7 @@ func TestSteps(t *testing.T) {
 				}
 				run := func(from, n, second int) { // the second sequence gets the tokens of sequence second
 					s := g.Sibling()
-					few, at := s.Root().Value("x", Const(0), 3*n, c.width), s.Root().Ints("at", 1, 9, -1)
+					few, at := s.Root().Value("x", graph.Const(0), 3*n, c.width), s.Root().Ints("at", 1, 9, -1)
 					at.Ints()[0] = from
 					of := []int{0, second, 2}
 					for i := range few.Tensor().Len() {
@@ -466,7 +481,7 @@ func TestSteps(t *testing.T) {
 					}
 					got := values(t, c.step(s.Root(), few, at, c.cache))
 					for b := range 3 {
-						near(t, fmt.Sprintf("tokens from %d of sequence %d", from, b),
+						checkClose(t, fmt.Sprintf("tokens from %d of sequence %d", from, b),
 							got[b*n*v:(b+1)*n*v], want[(of[b]*5+from)*v:(of[b]*5+from+n)*v], tolerance)
 					}
 				}
@@ -499,8 +514,8 @@ func TestSteps(t *testing.T) {
 
 // A token beyond the context is an error.
 func TestStepsEnd(t *testing.T) {
-	g := New(Float64, 1)
-	x, at := g.Root().Value("x", Normal(1), 4, 16), g.Root().Ints("at", 1, 9, -1)
+	g := graph.New(graph.Float64, 1)
+	x, at := g.Root().Value("x", graph.Normal(1), 4, 16), g.Root().Ints("at", 1, 9, -1)
 	p := mustCompile(
 		t,
 		CachedAttention(
@@ -524,10 +539,10 @@ func TestStepsEnd(t *testing.T) {
 // A mask is read again in every run: its current entries count.
 func TestMaskOfTheRun(t *testing.T) {
 	h := AttentionShape{Batch: 1, Context: 3, Heads: 1, QK: 2, V: 2}
-	build := func() (mask Expr, p *Program) {
-		g := New(Float64, 1)
-		x := g.Root().Value("x", Normal(1), 3, h.Width())
-		mask = g.Root().Value("mask", Const(0), 3, 3)
+	build := func() (mask graph.Expr, p *graph.Program) {
+		g := graph.New(graph.Float64, 1)
+		x := g.Root().Value("x", graph.Normal(1), 3, h.Width())
+		mask = g.Root().Value("mask", graph.Const(0), 3, 3)
 		for i := range 9 {
 			mask.Tensor().Set(i, math.Inf(-1))
 		}
@@ -541,7 +556,7 @@ func TestMaskOfTheRun(t *testing.T) {
 	mask, p := build()
 	mustRun(t, p)
 	other, fresh := build()
-	for _, m := range []Expr{mask, other} {
+	for _, m := range []graph.Expr{mask, other} {
 		for i := range 9 {
 			m.Tensor().Set(i, 0)
 		}
@@ -555,9 +570,9 @@ func TestMaskOfTheRun(t *testing.T) {
 // A training loop without SetStep drops different entries in each step: those of the steps 0, 1, 2 … of a loop that
 // calls SetStep. Evaluation and runs without gradients do not count as steps.
 func TestDropoutStepsCountThemselves(t *testing.T) {
-	g, numbered := New(Float64, 1), New(Float64, 1)
-	masks := func(g *Graph) (run func() []float64, forward *Program) {
-		x := g.Root().Param("x", Const(1), 1, 100)
+	g, numbered := graph.New(graph.Float64, 1), graph.New(graph.Float64, 1)
+	masks := func(g *graph.Graph) (run func() []float64, forward *graph.Program) {
+		x := g.Root().Param("x", graph.Const(1), 1, 100)
 		y := x.Dropout(0.5)
 		p := mustCompile(t, y.SumAll(), x)
 		return func() []float64 { return mustRun(t, p).Grad(x).Floats() }, mustCompile(t, y)
@@ -567,10 +582,10 @@ func TestDropoutStepsCountThemselves(t *testing.T) {
 	for step := range 3 {
 		numbered.SetStep(uint64(step))
 		got, want := run(), numberedRun()
-		near(t, "the step's own mask", got, want, 0)
-		near(t, "the mask that the run had", g.DropoutMask("", 0.5, 100), want, 0)
-		near(t, "the same without gradients", mustRun(t, forward).Value().Floats(), want, 0)
-		near(t, "a step that is held", numberedRun(), want, 0)
+		checkClose(t, "the step's own mask", got, want, 0)
+		checkClose(t, "the mask that the run had", g.DropoutMask("", 0.5, 100), want, 0)
+		checkClose(t, "the same without gradients", mustRun(t, forward).Value().Floats(), want, 0)
+		checkClose(t, "a step that is held", numberedRun(), want, 0)
 		g.SetTraining(false)
 		if slices.Contains(run(), 0) {
 			t.Error("evaluation drops")
@@ -585,22 +600,22 @@ func TestDropoutStepsCountThemselves(t *testing.T) {
 // TestRecurrenceNorms: the norm of a state is that of the numbers in a cache after the same tokens, in both types, also
 // from states before the first token.
 func TestRecurrenceNorms(t *testing.T) {
-	for dtype, tolerance := range map[Dtype]float64{Float64: 1e-13, Float32: 1e-5} {
+	for dtype, tolerance := range map[graph.Dtype]float64{graph.Float64: 1e-13, graph.Float32: 1e-5} {
 		for _, delta := range []bool{false, true} {
 			h := RecurrenceShape{Batch: 2, Context: 5, Heads: 2, QK: 3, V: 4, Delta: delta}
-			operands := func(s Scope, rows int) (x, qkv, gates, beta Expr) {
-				x = s.Value("x", Normal(1), rows, 28)
+			operands := func(s graph.Scope, rows int) (x, qkv, gates, beta graph.Expr) {
+				x = s.Value("x", graph.Normal(1), rows, 28)
 				return x, x.Cols(0, 20), x.Cols(20, 26).Square().Scale(-1), x.Cols(26, 28)
 			}
-			s := New(dtype, 3).Root()
+			s := graph.New(dtype, 3).Root()
 			all, qkv, gates, beta := operands(s, 10)
-			norms, _ := RecurrenceNorms(qkv, gates, beta, Expr{}, h)
+			norms, _ := RecurrenceNorms(qkv, gates, beta, graph.Expr{}, h)
 			got := values(t, norms)
 			cache := NewRecurrenceCache(h)
-			s = New(dtype, 4).Root()
-			at := s.Ints("at", 1, 6, NoneIgnored)
+			s = graph.New(dtype, 4).Root()
+			at := s.Ints("at", 1, 6, graph.NoneIgnored)
 			x, qkv, gates, beta := operands(s, 2)
-			p, err := Compile(CachedRecurrence(qkv, gates, beta, at, cache))
+			p, err := graph.Compile(CachedRecurrence(qkv, gates, beta, at, cache))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -618,7 +633,7 @@ func TestRecurrenceNorms(t *testing.T) {
 				for i := range 4 { // two heads of two sequences
 					squares := 0.0
 					for j := range 12 {
-						v := Tensor{Shape: []int{48}, F32: held.F32, F64: held.F64}.At(i*12 + j)
+						v := graph.Tensor{Shape: []int{48}, F32: held.F32, F64: held.F64}.At(i*12 + j)
 						squares += v * v
 					}
 					v, want := got[(i/2*5+token)*2+i%2], math.Sqrt(squares)

@@ -1,10 +1,10 @@
-package graph
+package fused
 
 import (
+	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
 	"github.com/pkg/errors"
-	G "gorgonia.org/gorgonia"
 )
 
 // cachedState is a Cache whose size does not depend on the number of tokens: it holds the sums or features from which a
@@ -94,8 +94,8 @@ func (c *cachedState) advance(at []int, n int) error {
 }
 
 // step returns the step of n new tokens per sequence at the position at.
-func (c *cachedState) step(at Expr, n int) ops.Step {
-	list := at.list()
+func (c *cachedState) step(at graph.Expr, n int) ops.Step {
+	list := at.IDs()
 	return ops.Step{At: list, Rows: c.rows, Advance: func() error { return c.advance(list.List, n) }}
 }
 
@@ -127,12 +127,12 @@ func (c *LinearCache) Select(rows []int) Cache {
 // input at is one integer, the position of the first new token. Sums cannot be undone, so at must be the number of
 // tokens so far, or 0, which forgets everything; otherwise running fails with ErrOrder. CachedLinearAttention has no
 // derivative and no reference: it equals rows at … at+n−1 of LinearAttention.
-func CachedLinearAttention(qkv, at Expr, cache *LinearCache) Expr {
-	return qkv.apply("cached linear attention", func() (*G.Node, error) {
+func CachedLinearAttention(qkv, at graph.Expr, cache *LinearCache) graph.Expr {
+	return qkv.Operate("cached linear attention", func(g *ops.Builder) (*ops.Node, error) {
 		if cache == nil {
 			return nil, errors.New("no cache to keep sums in")
 		}
-		h, s := cache.shape, qkv.node.Shape()
+		h, s := cache.shape, qkv.Operand().Shape()
 		if err := h.checkGroups(); err != nil {
 			return nil, err
 		}
@@ -144,7 +144,7 @@ func CachedLinearAttention(qkv, at Expr, cache *LinearCache) Expr {
 			return nil, err
 		}
 		h.Context = s[0] / h.Batch
-		return qkv.g.ops.CachedLinearAttention(h.linear(), cache.held, cache.step(at, h.Context), qkv.node)
+		return g.CachedLinearAttention(h.linear(), cache.held, cache.step(at, h.Context), qkv.Operand())
 	}, at)
 }
 
@@ -173,22 +173,22 @@ func (c *ElmanCache) Select(rows []int) Cache {
 // The input at is one integer, the number of earlier tokens. At 0 the cache is reset; any other number must be that of
 // the tokens so far, otherwise the run fails with ErrOrder. CachedElman has no derivative and no reference: it equals
 // rows at … at+n−1 of Elman.
-func CachedElman(a, w, at Expr, cache *ElmanCache) Expr {
-	return a.apply("cached elman", func() (*G.Node, error) {
+func CachedElman(a, w, at graph.Expr, cache *ElmanCache) graph.Expr {
+	return a.Operate("cached elman", func(g *ops.Builder) (*ops.Node, error) {
 		if cache == nil {
 			return nil, errors.New("no cache to continue from")
 		}
-		if err := checkElman(a.node, w.node, cache.batch); err != nil {
+		if err := checkElman(a.Operand(), w.Operand(), cache.batch); err != nil {
 			return nil, err
 		}
-		if d := a.node.Shape()[1]; d != cache.width {
+		if d := a.Operand().Shape()[1]; d != cache.width {
 			return nil, errors.Errorf("%d features, the cache has %d", d, cache.width)
 		}
 		if err := cache.checkPosition(at); err != nil {
 			return nil, err
 		}
-		n := a.node.Shape()[0] / cache.batch
-		return a.g.ops.CachedElman(cache.batch, cache.held, cache.step(at, n), a.node, w.node)
+		n := a.Operand().Shape()[0] / cache.batch
+		return g.CachedElman(cache.batch, cache.held, cache.step(at, n), a.Operand(), w.Operand())
 	}, w, at)
 }
 
@@ -216,16 +216,16 @@ func (c *ConvCache) Select(rows []int) Cache {
 // CachedConvolve returns Convolve for the newest tokens of every sequence, (B·n, d) → (B·n, d), continuing from the
 // cache. The input at is as in CachedElman. CachedConvolve has no derivative and no reference: it equals rows at …
 // at+n−1 of Convolve.
-func CachedConvolve(x, w, at Expr, cache *ConvCache) Expr {
-	return x.apply("cached convolve", func() (*G.Node, error) {
+func CachedConvolve(x, w, at graph.Expr, cache *ConvCache) graph.Expr {
+	return x.Operate("cached convolve", func(g *ops.Builder) (*ops.Node, error) {
 		if cache == nil {
 			return nil, errors.New("no cache to continue from")
 		}
-		taps, err := checkConvolve(x.node, w.node)
+		taps, err := checkConvolve(x.Operand(), w.Operand())
 		if err != nil {
 			return nil, err
 		}
-		s := x.node.Shape()
+		s := x.Operand().Shape()
 		if taps != cache.taps || s[1] != cache.width {
 			return nil, errors.Errorf("%d weights of %d features, the cache has %d of %d",
 				taps, s[1], cache.taps, cache.width)
@@ -237,6 +237,6 @@ func CachedConvolve(x, w, at Expr, cache *ConvCache) Expr {
 			return nil, err
 		}
 		c := kernel.Convolution{Length: s[0] / cache.batch, Taps: taps}
-		return x.g.ops.CachedConvolve(cache.batch, c, cache.held, cache.step(at, c.Length), x.node, w.node)
+		return g.CachedConvolve(cache.batch, c, cache.held, cache.step(at, c.Length), x.Operand(), w.Operand())
 	}, w, at)
 }

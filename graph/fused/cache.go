@@ -1,6 +1,7 @@
-package graph
+package fused
 
 import (
+	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/attention"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
 	"github.com/pkg/errors"
@@ -93,9 +94,9 @@ func (l lanes) each(at []int, f func(row, at int) error) error {
 }
 
 // checkPosition returns an error unless there is one position, or one for each sequence of a step.
-func (l lanes) checkPosition(at Expr) error {
-	n := at.count()
-	at.neverIgnored() // an ignored position is no position
+func (l lanes) checkPosition(at graph.Expr) error {
+	n := count(at)
+	at.RequireIDs() // an ignored position is no position
 	switch {
 	case n == l.batch || n == 1 && l.rows == nil:
 		return nil
@@ -168,22 +169,22 @@ func (c *cachedTokens) advance(at []int, n int) error {
 }
 
 // step returns the step of n new tokens per sequence at the position at, with a mask of the given number of matrices.
-func (c *cachedTokens) step(at, mask Expr, masks, n int) ops.Step {
-	list := at.list()
+func (c *cachedTokens) step(g *ops.Builder, at, mask graph.Expr, masks, n int) ops.Step {
+	list := at.IDs()
 	return ops.Step{
-		At: list, Rows: c.rows, Masks: masks, Rule: mask.g.ops.Rule(mask.node),
+		At: list, Rows: c.rows, Masks: masks, Rule: g.Rule(mask.Operand()),
 		Advance: func() error { return c.advance(list.List, n) },
 	}
 }
 
 // checkRows returns an error unless the rows are the same number of new tokens for each sequence and fit the context,
 // one mask serves all sequences, and the positions fit. It returns the number of masks: one, or one per head.
-func (c *cachedTokens) checkRows(rows, heads int, mask, at Expr) (masks int, err error) {
+func (c *cachedTokens) checkRows(rows, heads int, mask, at graph.Expr) (masks int, err error) {
 	if rows%c.batch != 0 || rows/c.batch > c.context {
 		return 0, errors.Errorf("got %d tokens, want 1 … %d for each of %d sequences", rows, c.context, c.batch)
 	}
 	shape := attention.Shape{Batch: c.batch, Queries: c.context, Keys: c.context, Heads: heads}
-	batch, masks, err := matrices(shape, mask.node.Shape())
+	batch, masks, err := matrices(shape, mask.Operand().Shape())
 	if err != nil {
 		return 0, err
 	}

@@ -1,13 +1,12 @@
-package graph
+package fused
 
 import (
 	"cmp"
 
+	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/attention"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
 	"github.com/pkg/errors"
-	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // KVCache holds the keys and values of one attention layer for the tokens so far, stored once per group.
@@ -69,19 +68,19 @@ func (c *KVCache) whole() AttentionShape {
 // (1, H, T, T) if heads differ. It must hide later tokens. Running at a position again overwrites what was stored
 // there; tokens after the new ones are ignored. CachedAttention has no derivative and no reference: it equals rows at …
 // at+n−1 of Attention.
-func CachedAttention(qkv, mask, at Expr, cache *KVCache) Expr {
+func CachedAttention(qkv, mask, at graph.Expr, cache *KVCache) graph.Expr {
 	return cachedAttention("cached attention", attention.Softmax, ops.Extra{}, qkv, mask, at, cache)
 }
 
 // CachedSinkAttention is CachedAttention with a sink in every head. It equals rows of SinkAttention.
-func CachedSinkAttention(qkv, mask, sinks, at Expr, cache *KVCache) Expr {
-	return cachedAttention("cached attention", attention.Softmax, ops.Extra{Sinks: sinks.node}, qkv, mask, at, cache,
-		present(sinks)...)
+func CachedSinkAttention(qkv, mask, sinks, at graph.Expr, cache *KVCache) graph.Expr {
+	return cachedAttention("cached attention", attention.Softmax, ops.Extra{Sinks: sinks.Operand()},
+		qkv, mask, at, cache, present(sinks)...)
 }
 
 // CachedSigmoidAttention is CachedAttention with the weights σ(score + mask − ln n) in place of a softmax, where n is
 // the number of keys that the query attends to.
-func CachedSigmoidAttention(qkv, mask, at Expr, cache *KVCache) Expr {
+func CachedSigmoidAttention(qkv, mask, at graph.Expr, cache *KVCache) graph.Expr {
 	return cachedAttention("cached sigmoid attention", attention.Sigmoids, ops.Extra{}, qkv, mask, at, cache)
 }
 
@@ -96,21 +95,21 @@ func NewForgettingCache(h AttentionShape) *KVCache {
 
 // CachedForgettingAttention is CachedAttention with the logarithms of the gates of the new tokens, logF (B·n, H). It
 // equals rows of ForgettingAttention. The cache is one of NewForgettingCache.
-func CachedForgettingAttention(qkv, logF, mask, at Expr, cache *KVCache) Expr {
-	return cachedAttention("cached forgetting attention", attention.Softmax, ops.Extra{Gates: logF.node},
+func CachedForgettingAttention(qkv, logF, mask, at graph.Expr, cache *KVCache) graph.Expr {
+	return cachedAttention("cached forgetting attention", attention.Softmax, ops.Extra{Gates: logF.Operand()},
 		qkv, mask, at, cache, logF)
 }
 
 // cachedAttention returns the step of attention with the given weights. more holds the expression of extra, if any.
 func cachedAttention(
-	name string, w attention.Weights, extra ops.Extra, qkv, mask, at Expr, cache *KVCache, more ...Expr,
-) Expr {
-	return qkv.apply(name, func() (*G.Node, error) {
+	name string, w attention.Weights, extra ops.Extra, qkv, mask, at graph.Expr, cache *KVCache, more ...graph.Expr,
+) graph.Expr {
+	return qkv.Operate(name, func(g *ops.Builder) (*ops.Node, error) {
 		if cache == nil {
 			return nil, errors.New("no cache to keep keys and values in")
 		}
-		h, rows := cache.shape, qkv.node.Shape()[0]
-		err := cmp.Or(h.check(qkv.node, rows), cache.checkRoom(), cache.checkExtra(extra, more, rows))
+		h, rows := cache.shape, qkv.Operand().Shape()[0]
+		err := cmp.Or(h.check(qkv.Operand(), rows), cache.checkRoom(), cache.checkExtra(extra, more, rows))
 		if err != nil {
 			return nil, err
 		}
@@ -120,22 +119,22 @@ func cachedAttention(
 		}
 		k := cache.whole().kernel()
 		k.Weights = w
-		step := cache.step(at, mask, masks, rows/h.Batch)
-		return qkv.g.ops.CachedAttention(k, cache.room, cache.held, step, extra, qkv.node, mask.node)
-	}, append([]Expr{mask.byRule(), at}, more...)...)
+		step := cache.step(g, at, mask, masks, rows/h.Batch)
+		return g.CachedAttention(k, cache.room, cache.held, step, extra, qkv.Operand(), mask.Operand())
+	}, append([]graph.Expr{mask.ByRule(), at}, more...)...)
 }
 
 // checkExtra returns an error unless the extra operand has the sizes and the kind of the cache.
-func (c *KVCache) checkExtra(extra ops.Extra, more []Expr, rows int) error {
+func (c *KVCache) checkExtra(extra ops.Extra, more []graph.Expr, rows int) error {
 	switch gated := extra.Gates != nil; {
 	case gated && !c.forgets:
 		return errors.New("gates with a cache of NewKVCache, want one of NewForgettingCache")
 	case !gated && c.forgets:
 		return errors.New("no gates with a cache of NewForgettingCache, want one of NewKVCache")
 	case gated:
-		return more[0].checkGates(rows, c.shape.Heads)
+		return checkGates(more[0], rows, c.shape.Heads)
 	case extra.Sinks != nil:
-		return more[0].checkSinks(c.shape.Heads)
+		return checkSinks(more[0], c.shape.Heads)
 	}
 	return nil
 }
@@ -174,26 +173,26 @@ func (c *PairCache) whole() AttentionShape {
 // from two packed projections side by side: (B·n, 2H(2·QK+V)) → (B·n, H·V). Each query is multiplied by the keys of its
 // own projection, and one softmax runs over both. The mask is (1, H, T, 2T), with the two keys of a token side by side.
 // The input at and overwriting are as in CachedAttention. CachedPairAttention has no derivative and no reference.
-func CachedPairAttention(qkv, mask, at Expr, cache *PairCache) Expr {
-	return qkv.apply("cached pair attention", func() (*G.Node, error) {
+func CachedPairAttention(qkv, mask, at graph.Expr, cache *PairCache) graph.Expr {
+	return qkv.Operate("cached pair attention", func(g *ops.Builder) (*ops.Node, error) {
 		if cache == nil {
 			return nil, errors.New("no cache to keep keys and values in")
 		}
-		h, s := cache.shape, qkv.node.Shape()
+		h, s := cache.shape, qkv.Operand().Shape()
 		if len(s) != 2 || s[1] != 2*h.Width() || h.QK < 1 || s[0]%h.Batch != 0 || s[0]/h.Batch > h.Context {
 			return nil, errors.Errorf(
 				"%v is not (n·%d, %d), two packed projections of up to %d tokens of each sequence of %+v",
 				s, h.Batch, 2*h.Width(), h.Context, h)
 		}
-		if want := (tensor.Shape{1, h.Heads, h.Context, 2 * h.Context}); !mask.node.Shape().Eq(want) {
-			return nil, errors.Errorf("a mask %v, want %v", mask.node.Shape(), want)
+		if want := (ops.Shape{1, h.Heads, h.Context, 2 * h.Context}); !mask.Operand().Shape().Eq(want) {
+			return nil, errors.Errorf("a mask %v, want %v", mask.Operand().Shape(), want)
 		}
 		if err := cmp.Or(cache.checkPosition(at), checkCap(h.Cap)); err != nil {
 			return nil, err
 		}
-		return qkv.g.ops.CachedPairAttention(
-			cache.whole().kernel(), cache.held, cache.step(at, mask, h.Heads, s[0]/h.Batch), qkv.node, mask.node)
-	}, mask.byRule(), at)
+		step := cache.step(g, at, mask, h.Heads, s[0]/h.Batch)
+		return g.CachedPairAttention(cache.whole().kernel(), cache.held, step, qkv.Operand(), mask.Operand())
+	}, mask.ByRule(), at)
 }
 
 // LatentShape holds the sizes of attention to latents that all heads share: Context tokens of Batch sequences, and
@@ -234,32 +233,32 @@ func (c *LatentCache) Select(rows []int) Cache {
 // where q_h' is the last Rotary features of its query. This equals attention to the keys [c·upK_h | r] and the values
 // c·upV_h, but computes none of these: the up-projections are absorbed. The input at, the mask and overwriting are as
 // in CachedAttention. CachedLatentAttention has no derivative and no reference.
-func CachedLatentAttention(q, latent, upK, upV, mask, at Expr, cache *LatentCache) Expr {
-	return q.apply("cached latent attention", func() (*G.Node, error) {
+func CachedLatentAttention(q, latent, upK, upV, mask, at graph.Expr, cache *LatentCache) graph.Expr {
+	return q.Operate("cached latent attention", func(g *ops.Builder) (*ops.Node, error) {
 		if cache == nil {
 			return nil, errors.New("no cache to keep latents in")
 		}
-		h, rows := cache.shape, q.node.Shape()[0]
+		h, rows := cache.shape, q.Operand().Shape()[0]
 		masks, err := cache.checkRows(rows, h.Heads, mask, at)
 		if err != nil {
 			return nil, err
 		}
 		for _, operand := range []struct {
 			name string
-			Expr
+			graph.Expr
 			rows, cols int
 		}{
 			{"queries", q, rows, h.Heads * (h.QK + h.Rotary)}, {"latents", latent, rows, h.Width()},
 			{"the up-projection to the keys", upK, h.Latent, h.Heads * h.QK},
 			{"the up-projection to the values", upV, h.Latent, h.Heads * h.V},
 		} {
-			if want := (tensor.Shape{operand.rows, operand.cols}); !operand.node.Shape().Eq(want) {
-				return nil, errors.Errorf("%s: %v, want %v for %+v", operand.name, operand.node.Shape(), want, h)
+			if want := (ops.Shape{operand.rows, operand.cols}); !operand.Operand().Shape().Eq(want) {
+				return nil, errors.Errorf("%s: %v, want %v for %+v", operand.name, operand.Operand().Shape(), want, h)
 			}
 		}
 		h.Batch = cache.total
-		s := cache.step(at, mask, masks, rows/cache.batch)
-		return q.g.ops.CachedLatentAttention(attention.LatentShape(h), cache.held, s,
-			q.node, latent.node, upK.node, upV.node, mask.node)
-	}, latent, upK, upV, mask.byRule(), at)
+		s := cache.step(g, at, mask, masks, rows/cache.batch)
+		return g.CachedLatentAttention(attention.LatentShape(h), cache.held, s,
+			q.Operand(), latent.Operand(), upK.Operand(), upV.Operand(), mask.Operand())
+	}, latent, upK, upV, mask.ByRule(), at)
 }

@@ -1,14 +1,14 @@
-package graph
+package fused
 
 import (
 	"math"
 
+	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/recurrent"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
 	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 	"github.com/pkg/errors"
-	G "gorgonia.org/gorgonia"
 )
 
 // RecurrenceShape holds the sizes of a linear recurrence on packed projections. The rows of qkv are the Batch·Context
@@ -26,28 +26,28 @@ func (h RecurrenceShape) width() int { return h.Heads * (2*h.QK + h.V) }
 func (h RecurrenceShape) states() int { return h.Heads * h.QK * h.V }
 
 // recurrence returns the operation on operands of rows, or an error if one does not fit.
-func (h RecurrenceShape) recurrence(qkv, gates, beta, states Expr, rows int) (r ops.Recurrence, err error) {
-	if s := qkv.node.Shape(); len(s) != 2 || s[0] != rows || s[1] != h.width() || h.QK < 1 {
+func (h RecurrenceShape) recurrence(qkv, gates, beta, states graph.Expr, rows int) (r ops.Recurrence, err error) {
+	if s := qkv.Operand().Shape(); len(s) != 2 || s[0] != rows || s[1] != h.width() || h.QK < 1 {
 		return r, errors.Errorf("%v is not (%d, %d), the packed projections of %+v", s, rows, h.width(), h)
 	}
 	r.Shape = recurrent.Linear[float64]{
 		Batch: h.Batch, Tokens: h.Context, Heads: h.Heads, QK: h.QK, V: h.V, Delta: h.Delta,
 	}
-	if gates.node != nil {
-		s := gates.node.Shape()
+	if gates.Operand() != nil {
+		s := gates.Operand().Shape()
 		if len(s) != 2 || s[0] != rows && s[0] != 1 || s[1] != h.Heads && s[1] != h.Heads*h.QK {
 			return r, errors.Errorf("got gates %v, want (%d or 1, %d or %d)", s, rows, h.Heads, h.Heads*h.QK)
 		}
 		r.Shape.Gates, r.Shape.Fixed = s[1]/h.Heads, s[0] < rows
 	}
-	if beta.node != nil {
-		if s := beta.node.Shape(); len(s) != 2 || s[0] != rows || s[1] != h.Heads {
+	if beta.Operand() != nil {
+		if s := beta.Operand().Shape(); len(s) != 2 || s[0] != rows || s[1] != h.Heads {
 			return r, errors.Errorf("got β %v, want (%d, %d)", s, rows, h.Heads)
 		}
 		r.Beta = true
 	}
-	if states.node != nil {
-		if s := states.node.Shape(); len(s) != 2 || s[0] != h.Batch || s[1] != h.states() {
+	if states.Operand() != nil {
+		if s := states.Operand().Shape(); len(s) != 2 || s[0] != h.Batch || s[1] != h.states() {
 			return r, errors.Errorf("got states %v, want (%d, %d)", s, h.Batch, h.states())
 		}
 		r.State = true
@@ -72,33 +72,33 @@ func (h RecurrenceShape) recurrence(qkv, gates, beta, states Expr, rows int) (r 
 // The states before the first token (B, H·QK·V) are optional; without them the recurrence begins with zeros. With them,
 // after holds the states after the last token. No gradient flows through the states: backpropagation through time ends
 // there.
-func Recurrence(qkv, gates, beta, states Expr, h RecurrenceShape) (y, after Expr, ok bool) {
+func Recurrence(qkv, gates, beta, states graph.Expr, h RecurrenceShape) (y, after graph.Expr, ok bool) {
 	others := present(gates, beta, states)
-	var last *G.Node
-	y, ok = qkv.kernel("recurrence", func() (n *G.Node, err error) {
+	var last *ops.Node
+	y, ok = qkv.Kernel("recurrence", func(g *ops.Builder) (n *ops.Node, err error) {
 		r, err := h.recurrence(qkv, gates, beta, states, h.Batch*h.Context)
 		if err != nil {
 			return nil, err
 		}
-		n, last, err = qkv.g.ops.Recurrence(r, append(G.Nodes{qkv.node}, nodes(others...)...)...)
+		n, last, err = g.Recurrence(r, append([]*ops.Node{qkv.Operand()}, operands(others...)...)...)
 		return n, err
 	}, others...)
-	if ok && states.g != nil {
-		after = y.apply("states after a recurrence", func() (*G.Node, error) { return last, nil })
+	if ok && states.Graph() != nil {
+		after = y.Operate("states after a recurrence", func(g *ops.Builder) (*ops.Node, error) { return last, nil })
 	}
 	return y, after, ok
 }
 
 // RecurrenceNorms returns the kernel of the norms √ΣS² of the states of Recurrence after every token, one for each
 // head: (B·T, H(2·QK+V)) → (B·T, H). It goes from token to token in float64, and has no derivative.
-func RecurrenceNorms(qkv, gates, beta, states Expr, h RecurrenceShape) (norms Expr, ok bool) {
+func RecurrenceNorms(qkv, gates, beta, states graph.Expr, h RecurrenceShape) (norms graph.Expr, ok bool) {
 	others := present(gates, beta, states)
-	return qkv.kernel("recurrence norms", func() (*G.Node, error) {
+	return qkv.Kernel("recurrence norms", func(g *ops.Builder) (*ops.Node, error) {
 		r, err := h.recurrence(qkv, gates, beta, states, h.Batch*h.Context)
 		if err != nil {
 			return nil, err
 		}
-		return qkv.g.ops.RecurrenceNorms(r, append(G.Nodes{qkv.node}, nodes(others...)...)...)
+		return g.RecurrenceNorms(r, append([]*ops.Node{qkv.Operand()}, operands(others...)...)...)
 	}, others...)
 }
 
@@ -129,43 +129,42 @@ func (c *RecurrenceCache) Select(rows []int) Cache {
 // H(2·QK+V)) → (B·n, H·V). Its time does not depend on the number of earlier tokens. The input at is one integer, the
 // number of these tokens, or one for each sequence. 0 forgets everything; any other number fails with ErrOrder.
 // CachedRecurrence has no derivative and no reference: it equals rows at … at+n−1 of Recurrence.
-func CachedRecurrence(qkv, gates, beta, at Expr, cache *RecurrenceCache) Expr {
+func CachedRecurrence(qkv, gates, beta, at graph.Expr, cache *RecurrenceCache) graph.Expr {
 	others := present(gates, beta)
-	return qkv.apply("cached recurrence", func() (*G.Node, error) {
+	return qkv.Operate("cached recurrence", func(g *ops.Builder) (*ops.Node, error) {
 		if cache == nil {
 			return nil, errors.New("no cache to continue from")
 		}
-		h, s := cache.shape, qkv.node.Shape()
+		h, s := cache.shape, qkv.Operand().Shape()
 		if len(s) != 2 || s[0]%h.Batch != 0 {
 			return nil, errors.Errorf("%v is not (n·%d, %d), the packed projections of %+v", s, h.Batch, h.width(), h)
 		}
 		h.Context = s[0] / h.Batch
-		r, err := h.recurrence(qkv, gates, beta, Expr{}, s[0])
+		r, err := h.recurrence(qkv, gates, beta, graph.Expr{}, s[0])
 		if err != nil {
 			return nil, err
 		}
 		if err := cache.checkPosition(at); err != nil {
 			return nil, err
 		}
-		operands := append(G.Nodes{qkv.node}, nodes(others...)...)
-		return qkv.g.ops.CachedRecurrence(r, cache.held, cache.step(at, h.Context), operands...)
+		operands := append([]*ops.Node{qkv.Operand()}, operands(others...)...)
+		return g.CachedRecurrence(r, cache.held, cache.step(at, h.Context), operands...)
 	}, append(others, at)...)
 }
 
 // TimeDecay returns the kernel of −e^a ∘ softplus(x), the logarithms of the gates of a recurrence with time steps
 // softplus(x): x (n, H) or (n, H·r), r numbers of every head, a (H) → the shape of x.
-func TimeDecay(x, a Expr) (y Expr, ok bool) {
-	return x.kernel("time decay", func() (*G.Node, error) {
-		s := x.node.Shape()
-		if n := a.node.Shape().TotalSize(); len(s) != 2 || n < 1 || s[1]%n != 0 {
+func TimeDecay(x, a graph.Expr) (y graph.Expr, ok bool) {
+	return x.Kernel("time decay", func(g *ops.Builder) (*ops.Node, error) {
+		s := x.Operand().Shape()
+		if n := a.Operand().Shape().TotalSize(); len(s) != 2 || n < 1 || s[1]%n != 0 {
 			return nil, errors.Errorf("got %d rates for %v", n, s)
 		}
-		n := s[1] / a.node.Shape().TotalSize()
-		b := x.g.ops
+		n := s[1] / a.Operand().Shape().TotalSize()
 		own := ops.Own{
-			Name: "time decay", Shape: s, F32: timeDecay[float32](b.Pool, n), F64: timeDecay[float64](b.Pool, n),
+			Name: "time decay", Shape: s, F32: timeDecay[float32](g.Pool, n), F64: timeDecay[float64](g.Pool, n),
 		}
-		return b.Apply(own, G.Nodes{x.node, a.node})
+		return g.Apply(own, []*ops.Node{x.Operand(), a.Operand()})
 	}, a)
 }
 
@@ -206,10 +205,10 @@ type ScanShape struct {
 }
 
 // scan returns the kernel on operands of the same number of tokens of every sequence, or an error if one does not fit.
-func (h ScanShape) scan(b, c Expr) (l recurrent.Entrywise, err error) {
-	s := b.node.Shape()
-	if len(s) != 2 || h.Batch < 1 || s[0]%h.Batch != 0 || s[1] != h.Width || !c.node.Shape().Eq(s) {
-		return l, errors.Errorf("got %v and %v, want two of (n·%d, %d)", s, c.node.Shape(), h.Batch, h.Width)
+func (h ScanShape) scan(b, c graph.Expr) (l recurrent.Entrywise, err error) {
+	s := b.Operand().Shape()
+	if len(s) != 2 || h.Batch < 1 || s[0]%h.Batch != 0 || s[1] != h.Width || !c.Operand().Shape().Eq(s) {
+		return l, errors.Errorf("got %v and %v, want two of (n·%d, %d)", s, c.Operand().Shape(), h.Batch, h.Width)
 	}
 	return recurrent.Entrywise{Tokens: s[0] / h.Batch, Width: s[1], Average: h.Average}, nil
 }
@@ -221,8 +220,8 @@ func (h ScanShape) scan(b, c Expr) (l recurrent.Entrywise, err error) {
 //
 // as in Expr.Scan. Given c, gates near 1 keep their digits, and thousands of tokens do not add up roundings: the states
 // are carried in float64. The results are the same for any number of threads.
-func Scan(b, c Expr, h ScanShape) (y Expr, ok bool) {
-	return b.kernel("scan", func() (*G.Node, error) {
+func Scan(b, c graph.Expr, h ScanShape) (y graph.Expr, ok bool) {
+	return b.Kernel("scan", func(g *ops.Builder) (*ops.Node, error) {
 		l, err := h.scan(b, c)
 		if err == nil && l.Tokens != h.Context {
 			err = errors.Errorf("got %d tokens of each sequence, want %d", l.Tokens, h.Context)
@@ -230,7 +229,7 @@ func Scan(b, c Expr, h ScanShape) (y Expr, ok bool) {
 		if err != nil {
 			return nil, err
 		}
-		return b.g.ops.Scan(l, b.node, c.node)
+		return g.Scan(l, b.Operand(), c.Operand())
 	}, c)
 }
 
@@ -258,8 +257,8 @@ func (c *ScanCache) Select(rows []int) Cache {
 // CachedScan returns Scan for n new tokens per sequence, which continue from those in the cache: (B·n, d), (B·n, d) →
 // (B·n, d). The input at is as in CachedRecurrence. CachedScan has no derivative and no reference: it equals rows at …
 // at+n−1 of Scan.
-func CachedScan(b, c, at Expr, cache *ScanCache) Expr {
-	return b.apply("cached scan", func() (*G.Node, error) {
+func CachedScan(b, c, at graph.Expr, cache *ScanCache) graph.Expr {
+	return b.Operate("cached scan", func(g *ops.Builder) (*ops.Node, error) {
 		if cache == nil {
 			return nil, errors.New("no cache to continue from")
 		}
@@ -270,16 +269,16 @@ func CachedScan(b, c, at Expr, cache *ScanCache) Expr {
 		if err != nil {
 			return nil, err
 		}
-		return b.g.ops.CachedScan(l, cache.held, cache.step(at, l.Tokens), b.node, c.node)
+		return g.CachedScan(l, cache.held, cache.step(at, l.Tokens), b.Operand(), c.Operand())
 	}, c, at)
 }
 
 // Share returns the kernel of −σ(z), the share by which a gate 1 − σ(z) is less than 1: (n, d) → (n, d).
-func Share(z Expr) (c Expr, ok bool) {
-	return z.kernel("share", func() (*G.Node, error) {
-		b := z.g.ops
-		own := ops.Own{Name: "share", Shape: z.node.Shape(), F32: share[float32](b.Pool), F64: share[float64](b.Pool)}
-		return b.Apply(own, G.Nodes{z.node})
+func Share(z graph.Expr) (c graph.Expr, ok bool) {
+	return z.Kernel("share", func(g *ops.Builder) (*ops.Node, error) {
+		return g.Apply(ops.Own{
+			Name: "share", Shape: z.Operand().Shape(), F32: share[float32](g.Pool), F64: share[float64](g.Pool),
+		}, []*ops.Node{z.Operand()})
 	})
 }
 
@@ -292,20 +291,20 @@ func share[T float32 | float64](p *kernel.Pool) ops.OwnPass[T] {
 
 // LRUDecay returns the kernel of a − 1 for the gates a = σ(Λ)^(power·σ(z)) of a real-gated linear recurrent unit: z (n,
 // d), Λ (d) → (n, d).
-func LRUDecay(z, lambda Expr, power float64) (c Expr, ok bool) {
-	return z.kernel("lru decay", func() (*G.Node, error) {
-		s := z.node.Shape()
-		if n := lambda.node.Shape().TotalSize(); len(s) != 2 || s[1] != n {
+func LRUDecay(z, lambda graph.Expr, power float64) (c graph.Expr, ok bool) {
+	return z.Kernel("lru decay", func(g *ops.Builder) (*ops.Node, error) {
+		s := z.Operand().Shape()
+		if n := lambda.Operand().Shape().TotalSize(); len(s) != 2 || s[1] != n {
 			return nil, errors.Errorf("got %d numbers Λ for %v", n, s)
 		}
 		if !(power > 0 && power <= math.MaxFloat64) {
 			return nil, errors.Errorf("power: got %v, want a positive number", power)
 		}
-		l, b := recurrent.LRU{Power: power}, z.g.ops
+		l := recurrent.LRU{Power: power}
 		own := ops.Own{
-			Name: "lru decay", Shape: s, F32: lruDecay[float32](b.Pool, l), F64: lruDecay[float64](b.Pool, l),
+			Name: "lru decay", Shape: s, F32: lruDecay[float32](g.Pool, l), F64: lruDecay[float64](g.Pool, l),
 		}
-		return b.Apply(own, G.Nodes{z.node, lambda.node})
+		return g.Apply(own, []*ops.Node{z.Operand(), lambda.Operand()})
 	}, lambda)
 }
 
@@ -326,15 +325,14 @@ func lruDecay[T float32 | float64](p *kernel.Pool, l recurrent.LRU) ops.OwnPass[
 
 // LRUInput returns the kernel of √(1 − a²)∘v, given c = a − 1 for gates a in 0 … 1: (n, d), (n, d) → (n, d). Its
 // gradient at c = 0, which is infinite, is 0: its product with LRUDecay's has the limit 0.
-func LRUInput(v, c Expr) (y Expr, ok bool) {
-	return v.kernel("lru input", func() (*G.Node, error) {
-		s := v.node.Shape()
-		if !c.node.Shape().Eq(s) {
-			return nil, errors.Errorf("got %v and %v, want the same shape", s, c.node.Shape())
+func LRUInput(v, c graph.Expr) (y graph.Expr, ok bool) {
+	return v.Kernel("lru input", func(g *ops.Builder) (*ops.Node, error) {
+		s := v.Operand().Shape()
+		if !c.Operand().Shape().Eq(s) {
+			return nil, errors.Errorf("got %v and %v, want the same shape", s, c.Operand().Shape())
 		}
-		b := v.g.ops
-		own := ops.Own{Name: "lru input", Shape: s, F32: lruInput[float32](b.Pool), F64: lruInput[float64](b.Pool)}
-		return b.Apply(own, G.Nodes{v.node, c.node})
+		own := ops.Own{Name: "lru input", Shape: s, F32: lruInput[float32](g.Pool), F64: lruInput[float64](g.Pool)}
+		return g.Apply(own, []*ops.Node{v.Operand(), c.Operand()})
 	}, c)
 }
 
@@ -347,13 +345,14 @@ func lruInput[T float32 | float64](p *kernel.Pool) ops.OwnPass[T] {
 
 // AddScaled returns the kernel of x + y∘d, where every column of y has the factor of its group: x and y (n, H·r), d (H)
 // → (n, H·r).
-func AddScaled(x, y, d Expr) (z Expr, ok bool) {
-	return x.kernel("add scaled", func() (*G.Node, error) {
-		s := x.node.Shape()
-		n := d.node.Shape().TotalSize()
-		if len(s) != 2 || !y.node.Shape().Eq(s) || n < 1 || s[1]%n != 0 {
-			return nil, errors.Errorf("got %v, %v and %d factors, want two matrices of one shape", s, y.node.Shape(), n)
+func AddScaled(x, y, d graph.Expr) (z graph.Expr, ok bool) {
+	return x.Kernel("add scaled", func(g *ops.Builder) (*ops.Node, error) {
+		s := x.Operand().Shape()
+		n := d.Operand().Shape().TotalSize()
+		if len(s) != 2 || !y.Operand().Shape().Eq(s) || n < 1 || s[1]%n != 0 {
+			return nil, errors.Errorf("got %v, %v and %d factors, want two matrices of one shape",
+				s, y.Operand().Shape(), n)
 		}
-		return x.g.ops.AddScaled(x.node, y.node, d.node)
+		return g.AddScaled(x.Operand(), y.Operand(), d.Operand())
 	}, y, d)
 }
