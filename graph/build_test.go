@@ -53,7 +53,7 @@ func TestBuildSibling(t *testing.T) {
 	if err != nil || calls != 2 || s == first {
 		t.Fatalf("got error %v after %d builds, want 2", err, calls)
 	}
-	near(t, "loss", []float64{mustRun(t, p).Loss()}, []float64{28}, 0)
+	checkClose(t, "loss", []float64{mustRun(t, p).Loss()}, []float64{28}, 0)
 }
 
 // Build gives up on a collision that occurs in every graph.

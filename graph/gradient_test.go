@@ -34,7 +34,7 @@ func values(t *testing.T, out Expr) []float64 {
 	return mustRun(t, mustCompile(t, out)).Value().Floats()
 }
 
-func near(t *testing.T, what string, got, want []float64, tolerance float64) {
+func checkClose(t *testing.T, what string, got, want []float64, tolerance float64) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("%s: got %d entries, want %d", what, len(got), len(want))
@@ -71,7 +71,7 @@ func checkGradients(t *testing.T, y Expr, wrt ...Expr) {
 				want[i] = (up - mustRun(t, p).Loss()) / (2 * h)
 				numbers.Set(i, v)
 			}
-			near(t, "gradient of "+x.Name(), mustRun(t, p).Grad(x).Floats(), want, 2e-8)
+			checkClose(t, "gradient of "+x.Name(), mustRun(t, p).Grad(x).Floats(), want, 2e-8)
 		}
 	}
 }
@@ -204,12 +204,12 @@ func TestOpsInGo(t *testing.T) {
 	for i := range 4 {
 		x.Tensor().Set(i, float64(i+1))
 	}
-	near(t, "cumsum", values(t, x.CumSum(2)), []float64{1, 3, 3, 7}, 0)
-	near(t, "cumprod", values(t, x.CumProd(2)), []float64{1, 2, 3, 12}, 0)
-	near(t, "rows", values(t, x.Rows(1, 3)), []float64{2, 3}, 0)
-	near(t, "delay", values(t, x.Delay(1, 2)), []float64{0, 1, 0, 3}, 0)
-	near(t, "delay by all", values(t, x.Delay(4, 4)), []float64{0, 0, 0, 0}, 0)
-	near(t, "scan", values(t, x.Scan(x, 4)), []float64{1, 4, 15, 64}, 0)
+	checkClose(t, "cumsum", values(t, x.CumSum(2)), []float64{1, 3, 3, 7}, 0)
+	checkClose(t, "cumprod", values(t, x.CumProd(2)), []float64{1, 2, 3, 12}, 0)
+	checkClose(t, "rows", values(t, x.Rows(1, 3)), []float64{2, 3}, 0)
+	checkClose(t, "delay", values(t, x.Delay(1, 2)), []float64{0, 1, 0, 3}, 0)
+	checkClose(t, "delay by all", values(t, x.Delay(4, 4)), []float64{0, 0, 0, 0}, 0)
+	checkClose(t, "scan", values(t, x.Scan(x, 4)), []float64{1, 4, 15, 64}, 0)
 }
 
 // Threads share the parts of operations in Go, and give the bits of one thread, and of a pass over all entries.
@@ -280,10 +280,10 @@ func TestOpsInGoAtTheEnds(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	a := tensor(g, "a", 1, 4, 1, nan, -inf, 4)
 	mask, b := tensor(g, "mask", 1, 4, -1, 0, 0, nan), tensor(g, "b", 1, 4, inf, 6, 7, nan)
-	near(t, "where", values(t, a.Where(mask, b)), []float64{1, 6, 7, 4}, 0)
+	checkClose(t, "where", values(t, a.Where(mask, b)), []float64{1, 6, 7, 4}, 0)
 	ties := tensor(g, "ties", 2, 4, 1, 2, 2, 2, -3, -inf, -2, -2)
-	near(t, "top 2", values(t, ties.TopK(2)), []float64{0, 2, 2, 0, 0, 0, -2, -2}, 0)
-	near(t, "top 4", values(t, ties.Rows(0, 1).TopK(4)), []float64{1, 2, 2, 2}, 0)
+	checkClose(t, "top 2", values(t, ties.TopK(2)), []float64{0, 2, 2, 0, 0, 0, -2, -2}, 0)
+	checkClose(t, "top 4", values(t, ties.Rows(0, 1).TopK(4)), []float64{1, 2, 2, 2}, 0)
 	if got := values(t, a.TopK(1)); !math.IsNaN(got[1]) || got[3] != 0 {
 		t.Errorf("top 1: got %v, want NaN in column 1, and 0 elsewhere", got)
 	}

@@ -82,7 +82,7 @@ func TestDropoutMask(t *testing.T) {
 	s := g.Root().Sub("h.0")
 	x := g.Root().Value("x", Const(1), 5, 7)
 	got := values(t, x.In(s).Dropout(0.4))
-	near(t, "mask", got, g.DropoutMask("h.0", 0.4, 35), 0)
+	checkClose(t, "mask", got, g.DropoutMask("h.0", 0.4, 35), 0)
 	if !slices.Contains(got, 0) || slices.Max(got) == 0 {
 		t.Errorf("the mask is %v", got)
 	}

@@ -51,7 +51,7 @@ func TestSumsOfTensors(t *testing.T) {
 			x, y := g.Root().Value("x", Normal(1), 2, 3), g.Root().Value("y", Const(0.5), 2, 3)
 			p := mustRun(t, mustCompile(t, x.Wrap(c.build(x, y))))
 			for i, v := range x.Tensor().Floats() {
-				near(t, name, []float64{p.Value().At(i)}, []float64{c.want(v, 0.5)}, 1e-14)
+				checkClose(t, name, []float64{p.Value().At(i)}, []float64{c.want(v, 0.5)}, 1e-14)
 			}
 			want := c.stock
 			if !kernels {
@@ -95,7 +95,7 @@ func TestBroadcasts(t *testing.T) {
 				return e.Tensor().At(i)
 			}
 			for i := range p.Value().Len() {
-				near(t, fmt.Sprint(c), []float64{p.Value().At(i)}, []float64{at(x, i) - at(y, i)}, 1e-6)
+				checkClose(t, fmt.Sprint(c), []float64{p.Value().At(i)}, []float64{at(x, i) - at(y, i)}, 1e-6)
 			}
 			for _, name := range p.Stock() {
 				if !strings.HasPrefix(name, "h.0: ") || name == "h.0: " || strings.Contains(name, "Size") {
@@ -139,7 +139,7 @@ func TestCompiledExpressions(t *testing.T) {
 	x = g.Root().Param("x", Normal(1), 2, 3)
 	p := mustRun(t, mustCompile(t, x.Square().SumAll(), x, x))
 	for i, v := range x.Tensor().Floats() {
-		near(t, "gradient", []float64{p.Grad(x).At(i)}, []float64{2 * v}, 0)
+		checkClose(t, "gradient", []float64{p.Grad(x).At(i)}, []float64{2 * v}, 0)
 	}
 	shape := []int{3, 2}
 	z := x.Reshape(shape...)
@@ -269,7 +269,7 @@ func TestUnsafeOperations(t *testing.T) {
 				x.node,
 			),
 		)
-		near(t, "tripled", values(t, y), []float64{6, 6, 6, 6, 6, 6}, 0)
+		checkClose(t, "tripled", values(t, y), []float64{6, 6, 6, 6, 6, 6}, 0)
 	}
 }
 

@@ -19,12 +19,12 @@ func TestSiblingSharesParameters(t *testing.T) {
 	p := mustCompile(t, v.SumAll())
 	w.Tensor().Set(0, 40)
 	v.Tensor().Set(1, 2)
-	near(t, "w", w.Tensor().Floats()[:2], []float64{40, 2}, 0)
+	checkClose(t, "w", w.Tensor().Floats()[:2], []float64{40, 2}, 0)
 	var sum float64
 	for _, x := range w.Tensor().Floats() {
 		sum += x
 	}
-	near(t, "the sibling's sum", []float64{mustRun(t, p).Loss()}, []float64{sum}, 1e-15)
+	checkClose(t, "the sibling's sum", []float64{mustRun(t, p).Loss()}, []float64{sum}, 1e-15)
 
 	r := g.Sibling()
 	r.Root().Sub("h.0").Param("w", Const(0), 3, 2)
@@ -54,7 +54,7 @@ func TestGradientAskedForTwice(t *testing.T) {
 	p := mustRun(t, mustCompile(t, loss, x, y, x, x))
 	for i, v := range p.Grad(x).Floats() {
 		a, b := x.Tensor().At(i), y.Tensor().At(i)
-		near(t, "∂x, ∂y", []float64{v, p.Grad(y).At(i)}, []float64{2 * a * b * b, 2 * b * a * a}, 1e-14)
+		checkClose(t, "∂x, ∂y", []float64{v, p.Grad(y).At(i)}, []float64{2 * a * b * b, 2 * b * a * a}, 1e-14)
 	}
 }
 
@@ -84,7 +84,7 @@ func TestOneRunOfAGraphAtATime(t *testing.T) {
 			t.Errorf("%s: got error %v, want errRunning", what, err)
 		}
 	}
-	near(t, "the sibling's", mustRun(t, sibling).Value().Floats(), []float64{4}, 0)
+	checkClose(t, "the sibling's", mustRun(t, sibling).Value().Floats(), []float64{4}, 0)
 	changed := make(chan bool)
 	go g.Exclusive(func() {
 		x.Tensor().Set(0, 5)
@@ -100,8 +100,8 @@ func TestOneRunOfAGraphAtATime(t *testing.T) {
 		t.Error(err)
 	}
 	<-changed
-	near(t, "the first run", p.Value().Floats(), []float64{2}, 0)
-	near(t, "the next one", mustRun(t, other).Value().Floats(), []float64{25}, 0)
+	checkClose(t, "the first run", p.Value().Floats(), []float64{2}, 0)
+	checkClose(t, "the next one", mustRun(t, other).Value().Floats(), []float64{25}, 0)
 }
 
 // Before the first run, and after a failed one, there is no result.

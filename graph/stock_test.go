@@ -153,7 +153,7 @@ func TestStockOperations(t *testing.T) {
 						t.Errorf("the sum of squares is %v, in Gorgonia's machine %v", got, value)
 					}
 					for i, w := range wrt {
-						near(t, "∂"+w.Name(), p.Grad(w).Floats(), gradients[i], 0)
+						checkClose(t, "∂"+w.Name(), p.Grad(w).Floats(), gradients[i], 0)
 					}
 				}
 			})
@@ -313,9 +313,9 @@ func TestStockResults(t *testing.T) {
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-			near(t, name, p.Value().Floats(), c.want, 0)
+			checkClose(t, name, p.Value().Floats(), c.want, 0)
 		}
-		near(t, name+": x", x.Tensor().Floats(), []float64{1, 2, 3, 4}, 0)
+		checkClose(t, name+": x", x.Tensor().Floats(), []float64{1, 2, 3, 4}, 0)
 	}
 }
 
@@ -333,7 +333,7 @@ func TestStockMemoryIsCleared(t *testing.T) {
 	x := g.Root().Param("x", Const(3), 2, 2)
 	p := mustCompile(t, x.Wrap(G.ApplyOp(adding{}, x.node)))
 	for range 2 {
-		near(t, "sum", mustRun(t, p).Value().Floats(), []float64{3, 3, 3, 3}, 0)
+		checkClose(t, "sum", mustRun(t, p).Value().Floats(), []float64{3, 3, 3, 3}, 0)
 	}
 }
 
@@ -356,9 +356,9 @@ func TestStockInputs(t *testing.T) {
 	}
 	let(2)
 	p := mustCompile(t, y)
-	near(t, "product", mustRun(t, p).Value().Floats(), []float64{6, 6, 6, 6}, 0)
+	checkClose(t, "product", mustRun(t, p).Value().Floats(), []float64{6, 6, 6, 6}, 0)
 	let(5)
-	near(t, "another product", mustRun(t, p).Value().Floats(), []float64{15, 15, 15, 15}, 0)
+	checkClose(t, "another product", mustRun(t, p).Value().Floats(), []float64{15, 15, 15, 15}, 0)
 }
 
 // given is an operation that must not be passed memory: it would write a wrong result to it.
@@ -373,7 +373,7 @@ func TestStockMemoryIsNotForAll(t *testing.T) {
 	g := New(Float64, 1)
 	x := g.Root().Param("x", Const(2), 2, 2)
 	p := mustCompile(t, x.Wrap(G.ApplyOp(given{counted{new(int), -1, tripled}}, x.node)))
-	near(t, "3x", mustRun(t, p).Value().Floats(), []float64{6, 6, 6, 6}, 0)
+	checkClose(t, "3x", mustRun(t, p).Value().Floats(), []float64{6, 6, 6, 6}, 0)
 }
 
 // An operation that transposes its operand, and leaves it so, changes only its own header.
@@ -389,7 +389,7 @@ func TestStockHeaders(t *testing.T) {
 	}
 	first := x.Wrap(G.ApplyOp(counted{new(int), -1, turns}, x.node))
 	p := mustCompile(t, first.Add(x.Wrap(G.Transpose(G.Must(G.Transpose(x.node, 1, 0)), 1, 0))))
-	near(t, "2x", mustRun(t, p).Value().Floats(), []float64{0, 2, 4, 6, 8, 10}, 0)
+	checkClose(t, "2x", mustRun(t, p).Value().Floats(), []float64{0, 2, 4, 6, 8, 10}, 0)
 	if shape := x.dense.Shape(); !shape.Eq(tensor.Shape{2, 3}) {
 		t.Errorf("the parameter has shape %v, want (2, 3)", shape)
 	}
@@ -402,5 +402,5 @@ func TestSumOfIntegers(t *testing.T) {
 	ids := g.Root().Ints("ids", 3, 3, -1)
 	copy(ids.Ints(), []int{2, 0, 1})
 	p := mustCompile(t, x.Wrap(G.ByIndices(x.node, G.Must(G.Add(ids.node, ids.node)), 0)))
-	near(t, "rows", mustRun(t, p).Value().Floats(), []float64{8, 9, 0, 1, 4, 5}, 0)
+	checkClose(t, "rows", mustRun(t, p).Value().Floats(), []float64{8, 9, 0, 1, 4, 5}, 0)
 }
