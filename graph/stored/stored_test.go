@@ -178,6 +178,25 @@ func TestPackedGraph(t *testing.T) {
 	}
 }
 
+// TestSaves checks which matrices are packed: those that need less memory, in Int4 those of whole blocks.
+func TestSaves(t *testing.T) {
+	for _, c := range []struct {
+		p    stored.Packing
+		k, n int
+		want bool
+	}{
+		{stored.BF16, 96, 70, true}, {stored.BF16, 96, 2, false}, {stored.BF16, 2, 96, false},
+		{stored.BF16, 33, 32, false}, {stored.BF16, 33, 33, true}, // strips of 64 columns take 2·64 bytes a row
+		{stored.Int8, 96, 18, true}, {stored.Int8, 96, 16, false}, {stored.Int8, 16, 96, false},
+		{stored.Int4, 96, 2, true}, {stored.Int4, 70, 96, false},
+		{stored.BF16, 0, 0, false}, {stored.Int4, 0, 96, false}, {stored.Int4, 96, 0, false},
+	} {
+		if got := c.p.Saves(c.k, c.n); got != c.want {
+			t.Errorf("%s (%d, %d): got %t, want %t", c.p, c.k, c.n, got, c.want)
+		}
+	}
+}
+
 // other is a matrix of other sizes than those that StorePacked asks for.
 type other struct{ graph.Weights }
 
