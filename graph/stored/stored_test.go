@@ -116,6 +116,32 @@ func TestStore(t *testing.T) {
 	}
 }
 
+// Rows of a table that is only looked up are its tokens.
+func TestStoreTable(t *testing.T) {
+	lookUp := func(g *graph.Graph) graph.Expr {
+		s := g.Root()
+		y, _ := fused.Gather(s.Param("table", graph.Const(0), 3, 2), s.Ints("ids", 2, 3, -1))
+		return y
+	}
+	like := graph.Outline(graph.Float32)
+	lookUp(like)
+	table, _ := like.Leaf("table")
+	data, err := blocks.F32.Encode(nil, []float32{1, 2, 3, 4, 5, 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := graph.New(graph.Float32, 1)
+	if err := stored.Store(g, table, stored.Rows{Type: blocks.F32, Data: data, Output: []int{2, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	y := lookUp(g)
+	ids, _ := g.Leaf("ids")
+	copy(ids.Ints(), []int{1, 2})
+	if got := mustRun(t, mustCompile(t, y)).Value().Floats(); !slices.Equal(got, []float64{5, 6, 1, 2}) {
+		t.Errorf("got %v, want [5 6 1 2]", got)
+	}
+}
+
 // A graph with packed matrices computes the same bits as one whose matrices hold the unpacked numbers. The exception is
 // a tied head with one row, which adds up in another order.
 func TestPackedGraph(t *testing.T) {
