@@ -28,7 +28,7 @@
 // here returns false for ok, the layer computes its equation. The equation, Gorgonia's own operations and the
 // optimizers (graph/optim) work in the processor's memory, so a back end with another memory copies at these borders.
 //
-// Memory. To build a node allocates no numbers. An operation states what it writes (plan.Op: the result Out, and in
+// Memory. Building a node allocates no numbers. An operation states what it writes (plan.Op: the result Out, and in
 // Fills state for the backward pass and scratch) and what it reads besides its operands (Uses). The planner lays all
 // buffers out in one arena, in which two share a place if they are never needed at the same time, within the limit of
 // graph.Graph.SetMemoryLimit. Before an operation runs, its buffers are bound to their places. It must expect any
