@@ -76,8 +76,8 @@ func recurrent(attention string) bool {
 	)
 }
 
-// printHashes trains every kind of model with each of the given numbers of threads, separated by spaces. It prints a line
-// for each model, with a hash of the weights and losses for each number.
+// printHashes trains every kind of model with each of the given numbers of threads, separated by spaces. It prints a
+// line for each model, with a hash of the weights and losses for each number.
 func printHashes(numbers string) error {
 	c := parallel()
 	c.NLayer, c.VocabSize = 1, 41

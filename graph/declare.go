@@ -138,7 +138,8 @@ func (x Expr) hold(rows int) error {
 	if rows <= x.rule.held {
 		return nil
 	}
-	bytes := float64(float64(x.g.ops.Dtype.Size()) * float64(float64(rows-x.rule.held)*float64(x.shape[len(x.shape)-1])))
+	row := x.shape[len(x.shape)-1] * int(x.g.ops.Dtype.Size())
+	bytes := float64(float64(rows-x.rule.held) * float64(row))
 	if err := x.g.allows(bytes); err != nil {
 		return errors.Wrapf(err, "%s: %d rows of shape %v", x.name, rows, tensor.Shape(x.shape))
 	}

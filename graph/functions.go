@@ -12,8 +12,8 @@ func (x Expr) unary(name string, f func(*G.Node) (*G.Node, error)) Expr {
 	return x.apply(name, func() (*G.Node, error) { return f(x.node) })
 }
 
-// smooth returns stock(x), or f(x) in float32, where the stock operations compute other bits on some processors. df is the
-// derivative, of x and f(x).
+// smooth returns stock(x), or f(x) in float32, where the stock operations compute other bits on some processors. df is
+// the derivative, of x and f(x).
 func (x Expr) smooth(name string, stock func(*G.Node) (*G.Node, error), f func(float64) float64,
 	df func(x, y float64) float64) Expr {
 	if x.g == nil || x.node == nil || x.g.ops.Dtype != tensor.Float32 {

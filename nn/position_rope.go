@@ -74,7 +74,8 @@ func NewScaledRoPE(at Site, size, dim int, theta float64, scaling RotaryScaling)
 		angles.of = f
 		return at.Scope.Rule(name, angles, at.Context, half)
 	}
-	return &RoPE{table("cos", elementary.Cos), table("sin", elementary.Sin), at.Positions, max(2, size), at.Embd, at.Scope}
+	cos, sin := table("cos", elementary.Cos), table("sin", elementary.Sin)
+	return &RoPE{cos, sin, at.Positions, max(2, size), at.Embd, at.Scope}
 }
 
 // rotaryAngles is the table of a function of the angles, with a row for every position.

@@ -154,7 +154,8 @@ func NewRetNet(at Site) *Recurrence {
 	if at.Rotary != nil {
 		qkv = append(qkv, rotatedHeads{at.Rotary, 2 * at.Heads, at.QK})
 	}
-	gamma := at.Value("decay", func(h int, _ *rand.Rand) float64 { return elementary.Log1p(-elementary.Pow(2, float64(-5-h))) },
+	gamma := at.Value("decay",
+		func(h int, _ *rand.Rand) float64 { return elementary.Log1p(-math.Ldexp(1, -5-h)) },
 		1, at.Heads)
 	return newRecurrence(at, false, qkv, constant{gamma}, nil)
 }
@@ -388,7 +389,8 @@ func newTimeStep(at Site, in, out int) Layer {
 
 // newRates declares a_log (H), the logarithms of rates that start in 1 … 16.
 func newRates(at Site) graph.Expr {
-	return at.Param("a_log", func(_ int, rng *rand.Rand) float64 { return elementary.Log(1 + float64(15*rng.Float64())) }, at.Heads)
+	return at.Param("a_log",
+		func(_ int, rng *rand.Rand) float64 { return elementary.Log(1 + float64(15*rng.Float64())) }, at.Heads)
 }
 
 // Forward returns −e^a ∘ softplus(x·w + b).

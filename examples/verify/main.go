@@ -8,7 +8,7 @@
 //	go run ./examples/verify -model out -data input.txt               # the weights of a trained model
 //	go run ./examples/verify -all                                     # every layer on its own
 //	go run ./examples/verify -exact                                   # all formulas by hand, without rounding
-//	go run ./examples/verify -hash                                    # six trainings, with the same hash on every machine
+//	go run ./examples/verify -hash                                    # trainings with the same hash on every machine
 //	go run ./examples/verify -page equations.html                     # a page of the papers' equations
 //
 // It exits with status 1 if any gradient disagrees, and prints where the first wrong Δ is, from the loss downwards.
@@ -79,7 +79,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		flags.BoolVar(&inField, "exact", false,
 			"compare all formulas without rounding at thousands of random points, instead of a model")
 		flags.BoolVar(&hash, "hash", false,
-			"train six small recipes and print the hash of all they compute, which every machine has, instead of a model")
+			"train six small recipes and print the hash of all they compute, the same on every machine; no model")
 		flags.StringVar(&pagePath, "page", "",
 			"file for a page of the papers' equations and their tests, instead of a model")
 	})

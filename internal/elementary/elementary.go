@@ -1,6 +1,6 @@
 // Package elementary computes elementary functions in float64 with the same bits on every processor. The functions of
-// package math have other bits on some: assembly replaces a few of them, and the compiler may fuse a product and a sum of
-// the others. The functions here convert every product that is added, which keeps the compiler from fusing it.
+// package math have other bits on some: assembly replaces a few of them, and the compiler may fuse a product and a sum
+// of the others. The functions here convert every product that is added, which keeps the compiler from fusing it.
 //
 // The results are within 2 units in the last place of float64, unless a function says otherwise.
 package elementary
@@ -28,8 +28,8 @@ func horner(x float64, c ...float64) float64 {
 
 // less1 returns e^(r+low) − 1 = (eʳ − 1) + low·eʳ for |r| ≤ ½·ln 2 and a low far below r, by Taylor's series to r¹³.
 func less1(r, low float64) float64 {
-	tail := float64(r * r * horner(r, 1./2, 1./6, 1./24, 1./120, 1./720, 1./5040, 1./40320, 1./362880, 1./3628800, 1./39916800,
-		1./479001600, 1./6227020800))
+	tail := float64(r * r * horner(r, 1./2, 1./6, 1./24, 1./120, 1./720, 1./5040, 1./40320, 1./362880, 1./3628800,
+		1./39916800, 1./479001600, 1./6227020800))
 	return r + (float64(low*(1+r+tail)) + tail)
 }
 
@@ -213,8 +213,8 @@ func circle(x float64, quarters int) float64 {
 		y = r + (low + float64(r*z*horner(z, -1./6, 1./120, -1./5040, 1./362880, -1./39916800, 1./6227020800,
 			-1./1307674368000, 1./355687428096000)))
 	default:
-		y = 1 - (float64(z/2) + float64(r*low) - float64(z*z*horner(z, 1./24, -1./720, 1./40320, -1./3628800, 1./479001600,
-			-1./87178291200, 1./20922789888000)))
+		y = 1 - (float64(z/2) + float64(r*low) - float64(z*z*horner(z, 1./24, -1./720, 1./40320, -1./3628800,
+			1./479001600, -1./87178291200, 1./20922789888000)))
 	}
 	if (int(whole)+quarters)&2 != 0 {
 		return -y

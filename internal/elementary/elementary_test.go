@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// functions holds each function with package math's, whose results are within a unit in the last place, how arguments are
-// drawn, and the distance allowed in such units.
+// functions holds each function with package math's, whose results are within a unit in the last place, how arguments
+// are drawn, and the distance allowed in such units.
 var functions = []struct {
 	name      string
 	got, want func(x float64) float64
@@ -29,8 +29,14 @@ var functions = []struct {
 	{"Sin", Sin, math.Sin, wide(100), 3},
 	{"Cos", Cos, math.Cos, wide(100), 3},
 	{"2ˣ", func(x float64) float64 { return Pow(2, x) }, math.Exp2, wide(1000), 6},
-	{"10⁴ᐟˣ", func(x float64) float64 { return Pow(1e4, x) }, func(x float64) float64 { return math.Pow(1e4, x) }, wide(1), 8},
-	{"xˣ", func(x float64) float64 { return Pow(x, x) }, func(x float64) float64 { return math.Pow(x, x) }, positive, 8},
+	{
+		"10000ˣ", func(x float64) float64 { return Pow(1e4, x) }, func(x float64) float64 { return math.Pow(1e4, x) },
+		wide(1), 8,
+	},
+	{
+		"xˣ", func(x float64) float64 { return Pow(x, x) }, func(x float64) float64 { return math.Pow(x, x) }, positive,
+		8,
+	},
 }
 
 func wide(most float64) func(*rand.Rand) float64 {
@@ -76,7 +82,8 @@ func TestEnds(t *testing.T) {
 		got, want float64
 	}{
 		{"e^∞", Exp(inf), inf}, {"e^−∞", Exp(-inf), 0}, {"e^NaN", Exp(nan), nan}, {"e^710", Exp(710), inf},
-		{"e^709.5", Exp(709.5), math.Exp(709) * math.Sqrt(math.E)}, {"e^−746", Exp(-746), 0}, {"e^−745", Exp(-745), math.SmallestNonzeroFloat64},
+		{"e^709.5", Exp(709.5), math.Exp(709) * math.Sqrt(math.E)}, {"e^−746", Exp(-746), 0},
+		{"e^−745", Exp(-745), math.SmallestNonzeroFloat64},
 		{"e^∞ − 1", Expm1(inf), inf}, {"e^−∞ − 1", Expm1(-inf), -1}, {"e^NaN − 1", Expm1(nan), nan},
 		{"ln 0", Log(0), -inf}, {"ln ∞", Log(inf), inf}, {"ln −1", Log(-1), nan}, {"ln 1", Log(1), 0},
 		{"ln of the least number", Log(math.SmallestNonzeroFloat64), -1074 * math.Ln2},
@@ -86,7 +93,8 @@ func TestEnds(t *testing.T) {
 		// math.Pow is 2e-13 off.
 		{"1.0000001^−319428", Pow(1+0x1p-23, -319428.04267875326), 0.96263709388237723},
 		{"0⁰", Pow(0, 0), 1}, {"(−2)³", Pow(-2, 3), -8}, {"(−2)²", Pow(-2, 2), 4}, {"(−2)^½", Pow(-2, 0.5), nan},
-		{"2¹⁰²⁴", Pow(2, 1024), inf}, {"2^−1080", Pow(2, -1080), 0}, {"0.9¹", Pow(0.9, 1), 0.9}, {"10²", Pow(10, 2), 100},
+		{"2¹⁰²⁴", Pow(2, 1024), inf}, {"2^−1080", Pow(2, -1080), 0}, {"0.9¹", Pow(0.9, 1), 0.9},
+		{"10²", Pow(10, 2), 100},
 	} {
 		if c.got != c.want && !(c.got != c.got && c.want != c.want) {
 			t.Errorf("%s: got %v, want %v", c.name, c.got, c.want)

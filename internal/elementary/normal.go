@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// The ziggurat of Marsaglia and Tsang, "The ziggurat method for generating random variables" (2000), section 2: layers of
-// equal area cover the right half of the normal density e^(−x²/2). Layer i ends at width[i]·2³¹.
+// The ziggurat of Marsaglia and Tsang, "The ziggurat method for generating random variables" (2000), section 2: layers
+// of equal area cover the right half of the normal density e^(−x²/2). Layer i ends at width[i]·2³¹.
 const (
 	layers    = 128
 	tailStart = 3.442619855899      // where the lowest layer's rectangle ends
@@ -14,8 +14,8 @@ const (
 	integers  = 1 << 31
 )
 
-// ziggurat holds for each layer the integers below which a point is in the rectangle of the layer above, the width of an
-// integer, and the density at the layer's end.
+// ziggurat holds for each layer the integers below which a point is in the rectangle of the layer above, the width of
+// an integer, and the density at the layer's end.
 var ziggurat = func() (t struct {
 	inside         [layers]uint32
 	width, density [layers]float32

@@ -1,11 +1,11 @@
-// Command fused finds the places where the compiler fuses a product and a sum into one instruction, which rounds once, on
-// the processors that have it. Other processors round twice and compute other bits. A conversion of the product, as in
-// float32(x*y) + z, keeps the compiler from fusing it.
+// Command fused finds the places where the compiler fuses a product and a sum into one instruction, which rounds once,
+// on the processors that have it. Other processors round twice and compute other bits. A conversion of the product, as
+// in float32(x*y) + z, keeps the compiler from fusing it.
 //
 //	go run ./verify/internal/fused arm64 riscv64
 //
-// It looks at the code of examples/verify, and exits with status 1 if it finds a place in a package whose numbers reach a
-// weight or a token. Calls of math.FMA, and package fma, are meant to be fused.
+// It looks at the code of examples/verify, and exits with status 1 if it finds a place in a package whose numbers reach
+// a weight or a token. Calls of math.FMA, and package fma, are meant to be fused.
 package main
 
 import (

@@ -29,6 +29,7 @@ func TestFilesAreOpenedInOnePlace(t *testing.T) {
 		"examples/internal/flagtest":         "helps tests",
 		"verify/internal/api":                "a tool that reads the module",
 		"verify/internal/notice":             "a tool that reads the module and its dependencies",
+		"verify/internal/fused":              "a tool that reads the module",
 		"verify/internal/mutate":             "a tool that reads the module and what the compiler writes",
 	}
 	used := map[string]bool{}

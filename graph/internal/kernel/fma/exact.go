@@ -4,9 +4,9 @@ package fma
 
 import "math"
 
-// In float64 a product of two float32 is exact, and only the sum is rounded. To round it again, to float32, gives another
-// result only if the sum appears to lie in the middle of two numbers of float32. This is rare. The functions therefore
-// look for it in all sums at once, without branches, and compute again if it occurs.
+// In float64 a product of two float32 is exact, and only the sum is rounded. To round it again, to float32, gives
+// another result only if the sum appears to lie in the middle of two numbers of float32. This is rare. The functions
+// therefore look for it in all sums at once, without branches, and compute again if it occurs.
 
 // Number is the type to which Product takes its operands converted.
 type Number = float64
@@ -106,9 +106,9 @@ func Negated(to, x, y, z *[Block]float32) {
 // few are the bits that are 0 in numbers of at most 14 significant bits, such as numbers of bfloat16.
 const few = 1<<10 - 1
 
-// product is Product, unless a sum may have been rounded twice: then it returns false. Products of at most 28 bits reach
-// the middle of two numbers only if their sum is exact. A sum is exact below the normal numbers if no product is a
-// fraction of the least number.
+// product is Product, unless a sum may have been rounded twice: then it returns false. Products of at most 28 bits
+// reach the middle of two numbers only if their sum is exact. A sum is exact below the normal numbers if no product is
+// a fraction of the least number.
 func product(c *[Tile][Tile]float32, a, b *Panel) (sure bool) {
 	if (a.bits|b.bits)&few == 0 {
 		short(c, a.numbers, b.numbers)

@@ -1,5 +1,5 @@
-// Package fma computes x·y + z in float32, rounded once, in plain Go. It gives the bits of the vector instructions that do
-// so, on every processor.
+// Package fma computes x·y + z in float32, rounded once, in plain Go. It gives the bits of the vector instructions that
+// do so, on every processor.
 package fma
 
 import "math"
@@ -32,8 +32,8 @@ func (p *Panel) Append(row *[Tile]float32) {
 	}
 }
 
-// Product computes c = Σ aₗᵀ·bₗ, where aₗ and bₗ are row l of the panels. It adds the products of an entry in this order,
-// beginning with 0, each rounded once.
+// Product computes c = Σ aₗᵀ·bₗ, where aₗ and bₗ are row l of the panels. It adds the products of an entry in this
+// order, beginning with 0, each rounded once.
 func Product(c *[Tile][Tile]float32, a, b *Panel) {
 	if !product(c, a, b) {
 		careful(c, a, b)

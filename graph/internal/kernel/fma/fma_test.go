@@ -89,7 +89,8 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-// TestProduct draws numbers with all bits, numbers of bfloat16, and numbers whose products are below the normal numbers.
+// TestProduct draws numbers with all bits, numbers of bfloat16, and numbers whose products are below the normal
+// numbers.
 func TestProduct(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for i := range 3000 {

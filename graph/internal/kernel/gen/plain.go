@@ -14,9 +14,9 @@ import (
 // bits are therefore those of the vector kernels. A general register becomes an integer. If it points into a slice, it
 // counts bytes from the beginning of the slice, which is known wherever the register is used.
 
-// translations holds the statement for an instruction with given kinds of operands: Z, Y and X are vectors, K is a mask,
-// M memory, R an integer, P a parameter and I a constant. A vector is an address. Memory is an index expression without
-// its end.
+// translations holds the statement for an instruction with given kinds of operands: Z, Y and X are vectors, K is a
+// mask, M memory, R an integer, P a parameter and I a constant. A vector is an address. Memory is an index expression
+// without its end.
 var translations = map[string]string{
 	"VBROADCASTSS P Z": "splat(%[2]s, %[1]s)", "VBROADCASTSS M Z": "splat(%[2]s, %[1]s])",
 	"VBROADCASTSS X Z": "splat(%[2]s, %[1]s.f32()[0])",
@@ -33,19 +33,22 @@ var translations = map[string]string{
 	"VADDSS X X X": "%[3]s.f32()[0] = %[2]s.f32()[0] + %[1]s.f32()[0]",
 	"VADDSS P X X": "%[3]s.f32()[0] = %[2]s.f32()[0] + %[1]s",
 	"VSUBPS Z Z Z": "sub(%[3]s, %[2]s, %[1]s)", "VSUBPS Z Z K Z": "sub(&t, %[2]s, %[1]s)\nmerge(%[4]s, %[3]s, &t)",
-	"VMULPS Z Z Z": "mul(%[3]s, %[2]s, %[1]s)", "VMULPS.Z Z Z K Z": "only(&t, %[3]s, %[2]s)\nmul(&t, &t, %[1]s)\nonly(%[4]s, %[3]s, &t)",
-	"VMULSS X X X": "%[3]s.f32()[0] = float32(%[2]s.f32()[0] * %[1]s.f32()[0])",
-	"VMULSS M X X": "%[3]s.f32()[0] = float32(%[2]s.f32()[0] * %[1]s])",
-	"VDIVPS Z Z Z": "div(%[3]s, %[2]s, %[1]s)", "VDIVSS X X X": "%[3]s.f32()[0] = %[2]s.f32()[0] / %[1]s.f32()[0]",
+	"VMULPS Z Z Z":     "mul(%[3]s, %[2]s, %[1]s)",
+	"VMULPS.Z Z Z K Z": "only(&t, %[3]s, %[2]s)\nmul(&t, &t, %[1]s)\nonly(%[4]s, %[3]s, &t)",
+	"VMULSS X X X":     "%[3]s.f32()[0] = float32(%[2]s.f32()[0] * %[1]s.f32()[0])",
+	"VMULSS M X X":     "%[3]s.f32()[0] = float32(%[2]s.f32()[0] * %[1]s])",
+	"VDIVPS Z Z Z":     "div(%[3]s, %[2]s, %[1]s)", "VDIVSS X X X": "%[3]s.f32()[0] = %[2]s.f32()[0] / %[1]s.f32()[0]",
 	"VSQRTPS Z Z": "sqrt(%[2]s, %[1]s)", "VSQRTSS X X X": "%[3]s.f32()[0] = root(%[1]s.f32()[0])",
 	"VMINPS Z Z Z": "lower(%[3]s, %[2]s, %[1]s)", "VMAXPS Z Z Z": "higher(%[3]s, %[2]s, %[1]s)",
-	"VMAXPS Y Y Y":      "higherLow(%[3]s, %[2]s, %[1]s, 8)",
-	"VMAXPS X X X":      "higherLow(%[3]s, %[2]s, %[1]s, 4)",
-	"VMAXSS X X X":      "%[3]s.f32()[0] = most(%[2]s.f32()[0], %[1]s.f32()[0])",
-	"VFMADD213PS Z Z Z": "mulAdd(%[3]s, %[2]s, %[3]s, %[1]s)", "VFMADD231PS Z Z Z": "mulAdd(%[3]s, %[1]s, %[2]s, %[3]s)",
-	"VFNMADD231PS Z Z Z": "negMulAdd(%[3]s, %[1]s, %[2]s, %[3]s)",
-	"VFNMADD231SS X X X": "%[3]s.f32()[0] = fma.Float32(-%[1]s.f32()[0], %[2]s.f32()[0], %[3]s.f32()[0])",
-	"VFMSUB213PS Z Z Z":  "mulSub(%[3]s, %[2]s, %[3]s, %[1]s)", "VFMSUB231PS Z Z Z": "mulSub(%[3]s, %[1]s, %[2]s, %[3]s)",
+	"VMAXPS Y Y Y":        "higherLow(%[3]s, %[2]s, %[1]s, 8)",
+	"VMAXPS X X X":        "higherLow(%[3]s, %[2]s, %[1]s, 4)",
+	"VMAXSS X X X":        "%[3]s.f32()[0] = most(%[2]s.f32()[0], %[1]s.f32()[0])",
+	"VFMADD213PS Z Z Z":   "mulAdd(%[3]s, %[2]s, %[3]s, %[1]s)",
+	"VFMADD231PS Z Z Z":   "mulAdd(%[3]s, %[1]s, %[2]s, %[3]s)",
+	"VFNMADD231PS Z Z Z":  "negMulAdd(%[3]s, %[1]s, %[2]s, %[3]s)",
+	"VFNMADD231SS X X X":  "%[3]s.f32()[0] = fma.Float32(-%[1]s.f32()[0], %[2]s.f32()[0], %[3]s.f32()[0])",
+	"VFMSUB213PS Z Z Z":   "mulSub(%[3]s, %[2]s, %[3]s, %[1]s)",
+	"VFMSUB231PS Z Z Z":   "mulSub(%[3]s, %[1]s, %[2]s, %[3]s)",
 	"VSCALEFPS Z Z Z":     "timesPower(%[3]s, every, %[2]s, %[1]s)",
 	"VSCALEFPS.Z Z Z K Z": "timesPower(%[4]s, %[3]s, %[2]s, %[1]s)",
 	"VCMPPS I Z Z K":      "%[4]s = compare(%[3]s, %[1]s, %[2]s)",

@@ -119,7 +119,7 @@ func sqrt(to, x *vector) {
 	}
 }
 
-// root returns the square root of x. In float64 it has so many bits that rounding it twice gives the same number.
+// root returns the square root of x. Rounding the root in float64 to float32 gives the nearest number.
 func root(x float32) float32 { return float32(math.Sqrt(float64(x))) }
 
 // least and most return y if one of the numbers is NaN, or if both are 0.
