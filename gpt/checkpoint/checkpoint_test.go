@@ -16,7 +16,7 @@ import (
 
 // text returns a file with this content.
 func text(name, content string) File {
-	return File{name, func(w io.Writer) error {
+	return File{Name: name, Write: func(w io.Writer) error {
 		_, err := io.WriteString(w, content)
 		return err
 	}}
@@ -287,7 +287,7 @@ func TestSaveErrors(t *testing.T) {
 		"no files":       nil,
 		"appears twice":  {text("a", ""), text("b", ""), text("a", "")},
 		"reserved":       {text("manifest.json", "")},
-		"a: boom":        {{"a", func(io.Writer) error { return boom }}},
+		"a: boom":        {{Name: "a", Write: func(io.Writer) error { return boom }}},
 		"0 bytes":        {text("", "")},
 		"101 bytes":      {text(strings.Repeat("a", 101), "")},
 		`name "..": "."`: {text("..", "")},

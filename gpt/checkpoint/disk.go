@@ -13,7 +13,8 @@ type disk interface {
 	list(dir string) ([]string, error) // base names
 	mkdir(dir string) error
 	create(path string) (writable, error) // path must not exist
-	rename(from, to string) error
+	open(path string) (io.ReadCloser, error)
+	rename(from, to string) error // a file takes the place of a file
 	removeAll(path string) error
 	syncDir(dir string) error // flushes the names created, changed and removed in dir to the disk
 }
@@ -41,6 +42,8 @@ func (osDisk) create(path string) (writable, error) {
 	}
 	return f, nil
 }
+
+func (osDisk) open(path string) (io.ReadCloser, error) { return file.Open(path) }
 
 func (osDisk) rename(from, to string) error { return os.Rename(from, to) }
 

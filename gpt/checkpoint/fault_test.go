@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,6 +51,13 @@ func (d *faultyDisk) create(path string) (writable, error) {
 	}
 	f, err := d.osDisk.create(path)
 	return faultyFile{f, d}, err
+}
+
+func (d *faultyDisk) open(path string) (io.ReadCloser, error) {
+	if err := d.fault(); err != nil {
+		return nil, err
+	}
+	return d.osDisk.open(path)
 }
 
 func (d *faultyDisk) rename(from, to string) error {

@@ -83,7 +83,7 @@ func TestWriteFolderRefuses(t *testing.T) {
 		t.Errorf("the file is gone: %v", err)
 	}
 	broken := errors.New("broken")
-	half := []File{text("a", "b"), {"c", func(io.Writer) error { return broken }}}
+	half := []File{text("a", "b"), {Name: "c", Write: func(io.Writer) error { return broken }}}
 	if err := WriteFolder(filepath.Join(dir, "new"), half); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}

@@ -27,7 +27,7 @@ func big(step int) []byte {
 }
 
 func content(name string, b []byte) File {
-	return File{name, func(w io.Writer) error {
+	return File{Name: name, Write: func(w io.Writer) error {
 		_, err := w.Write(b)
 		return err
 	}}

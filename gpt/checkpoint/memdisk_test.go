@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 	"testing/fstest"
 )
 
@@ -117,6 +118,14 @@ func (m *memDisk) create(p string) (writable, error) {
 	m.files[node] = ""
 	m.do(op{kind: "link", node: dir, name: name, what: node})
 	return memFile{m, node}, nil
+}
+
+func (m *memDisk) open(p string) (io.ReadCloser, error) {
+	_, _, node, ok := m.find(p)
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	return io.NopCloser(strings.NewReader(m.files[node])), nil
 }
 
 func (m *memDisk) rename(from, to string) error {

@@ -1,6 +1,8 @@
 package checkpoint
 
 import (
+	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -33,6 +35,32 @@ func (d *Dir) publish(tmp, name string) error {
 		return err
 	}
 	return d.disk.syncDir(d.path)
+}
+
+// beside copies the files with Beside of a staged checkpoint into the directory, each completely or not at all.
+func (d *Dir) beside(tmp string, files []File) error {
+	for _, f := range files {
+		if !f.Beside {
+			continue
+		}
+		copied := d.temporary(tmpPrefix, f.Name)
+		_, err := d.write(d.path, filepath.Base(copied), func(w io.Writer) error {
+			staged, err := d.disk.open(filepath.Join(tmp, f.Name))
+			if err != nil {
+				return err
+			}
+			defer staged.Close()
+			_, err = io.Copy(w, staged)
+			return err
+		})
+		if err == nil {
+			err = d.disk.rename(copied, d.join(f.Name))
+		}
+		if err != nil {
+			return errors.Wrapf(err, "%s beside the checkpoints", f.Name)
+		}
+	}
+	return nil
 }
 
 // checkLater returns an error if there is a checkpoint of a later step, because Load would return that one. Checkpoints

@@ -14,6 +14,12 @@ import (
 type File struct {
 	Name  string
 	Write func(w io.Writer) error
+	// Last, which is optional, writes the content in place of Write, after all files without it. It gets their SHA-256
+	// in hexadecimal, by name.
+	Last func(w io.Writer, sums map[string]string) error
+	// Beside puts a copy of the file beside the checkpoints, in place of an earlier one. It is there before the
+	// checkpoint is, so that no checkpoint lacks it.
+	Beside bool
 }
 
 // Save writes the files as the checkpoint of this step, from 0 to 99999999. After it has returned nil, Load returns
@@ -22,7 +28,7 @@ type File struct {
 //
 // Save keeps this checkpoint and the newest of an earlier step, and removes other earlier ones. It replaces an existing
 // checkpoint of the same step. It never removes one of a later step: that is an error, unless Dir.Load has skipped it
-// as damaged.
+// as damaged. A process that ends during Save may leave a newer file of File.Beside than the newest checkpoint.
 func (d *Dir) Save(step int, files []File) error {
 	if err := d.open(); err != nil {
 		return errors.Wrapf(err, "saving step %d", step)
@@ -51,6 +57,9 @@ func (d *Dir) save(step int, files []File) error {
 	}
 	tmp := d.temporary(tmpPrefix, stepName(step))
 	if err := d.stage(tmp, files); err != nil {
+		return err
+	}
+	if err := d.beside(tmp, files); err != nil {
 		return err
 	}
 	if err := d.publish(tmp, stepName(step)); err != nil {

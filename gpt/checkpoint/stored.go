@@ -123,6 +123,15 @@ func (c *Checkpoint) File(name string) ([]byte, error) {
 	return content, errors.Wrapf(c.files[name].match(sum[:]), "checkpoint %s", c.Path)
 }
 
+// SHA256 returns the hash of a file of the checkpoint in hexadecimal, which Load has compared with the content. It is
+// empty if there is no such file, or no manifest.
+func (c *Checkpoint) SHA256(name string) string {
+	if c == nil {
+		return ""
+	}
+	return c.files[name].SHA256
+}
+
 // Close closes the files. Nothing can be read afterwards.
 func (c *Checkpoint) Close() error {
 	if c == nil {
