@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/pedestrian-ml/pedestrian/gpt/certificate"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
@@ -114,7 +117,7 @@ func program(t *testing.T, name, argument, input string, env ...string) (*exec.C
 }
 
 // TestKillResume kills a training run again and again, at any point, also during a save. In the end its weights,
-// moments and state are those of an uninterrupted run.
+// moments, state and certificate are those of an uninterrupted run.
 func TestKillResume(t *testing.T) {
 	kills := 10
 	switch {
@@ -170,7 +173,21 @@ func TestKillResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	uninterrupted := newTrainer(t, c)
-	steps(t, uninterrupted, c.MaxIters)
+	beside := t.TempDir()
+	for range c.MaxIters {
+		steps(t, uninterrupted, 1)
+		if uninterrupted.Done%3 == 0 || uninterrupted.Done == c.MaxIters {
+			check(t, uninterrupted.Save(beside))
+		}
+	}
+	killed, err := certificate.Open(filepath.Join(path, certificate.File))
+	check(t, err)
+	whole, err := certificate.Open(filepath.Join(beside, certificate.File))
+	check(t, err)
+	if !cmp.Equal(killed, whole) || killed.Last().Step != c.MaxIters || len(killed.Builds) != 1 {
+		t.Errorf("after %d kills the certificate differs from one of an uninterrupted run: %s", kills,
+			cmp.Diff(whole, killed))
+	}
 	got, err := Resume(c, uninterrupted.Corpus, uninterrupted.Tokenizer, cp)
 	if err != nil {
 		t.Fatal(err)

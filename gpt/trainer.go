@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/certificate"
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/made"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
@@ -72,6 +73,7 @@ func trainerAt(
 		Carried: t.carried, Fill: t.fill, Optimizer: c.optimizer(), Schedules: c.Parts.Schedules, Hooks: c.Hooks,
 		Blocks: c.blocks(), FLOPs: FLOPsPerToken(c), Done: done,
 		Corpus: func() string { return t.Corpus.SHA256() }, Batches: t.batches,
+		Certified: func() (certificate.Run, error) { return t.certified() },
 		Facts:     append(c.NetworkFields().Lines(), fmt.Sprintf("carry %t", c.Carry)),
 		Factor:    func(p graph.Expr) float64 { return t.Model.rate(p) },
 		Evaluated: func() graph.Expr { return t.Model.Loss },

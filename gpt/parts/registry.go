@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/certificate"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 )
@@ -28,6 +29,10 @@ type Registry struct {
 	// user-defined loss. Without it, a model with a user-defined part that looks ahead is refused. A Decoder always
 	// refuses a model that looks ahead.
 	Bidirectional bool
+
+	// Source, which is optional, is the source of these variants, for example by go:embed. Certificates hold its
+	// SHA-256; without it they say that the variants are not covered.
+	Source string
 }
 
 // Library returns all variants of the library, the default of each kind first.
@@ -54,6 +59,7 @@ func Join(list ...Registry) (all Registry) {
 		all.Kinds = joinKinds(all.Kinds, r.Kinds)
 		all.Tokenizers = join(all.Tokenizers, r.Tokenizers)
 		all.Bidirectional = all.Bidirectional || r.Bidirectional
+		all.Source += r.Source
 	}
 	return all
 }
@@ -79,6 +85,32 @@ func joinKinds(a, b []Kind) []Kind {
 // WithLibrary returns r followed by the library's variants. A variant of r replaces one of the library with the same
 // name.
 func (r Registry) WithLibrary() Registry { return Join(r, Library()) }
+
+// Code returns the variants of r that s names, for a certificate. s must be resolved.
+func (r Registry) Code(s Stack, head, optimizer, schedule string) (list []certificate.Code) {
+	add := func(kind string, own []string, named ...string) {
+		for _, name := range own {
+			if slices.Contains(named, name) {
+				list = append(list, certificate.NewCode(kind+" "+name, r.Source))
+			}
+		}
+	}
+	add("position", Names(r.Positions), s.Position)
+	add("attention", Names(r.Attentions), s.Attentions()...)
+	add("norm", Names(r.Norms), s.Norm)
+	add("block", Names(r.Blocks), s.Block)
+	add("mlp", Names(r.MLPs), s.MLP)
+	add("activation", Names(r.Activations), s.Activation)
+	add("head", Names(r.Heads), head)
+	add("optimizer", Names(r.Optimizers), optimizer)
+	add("schedule", Names(r.Schedules), schedule)
+	for _, k := range r.Kinds {
+		if !k.isDefault(s) {
+			list = append(list, certificate.NewCode(k.Key+" "+k.Get(s), r.Source))
+		}
+	}
+	return list
+}
 
 // HasOwn reports whether s, which is resolved, names a variant of r.
 func (s Stack) HasOwn(r Registry) bool {

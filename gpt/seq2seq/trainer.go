@@ -2,9 +2,11 @@ package seq2seq
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"math/rand/v2"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/certificate"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -57,9 +59,21 @@ func newTrainer(c Config, pairs Pairs) (*Trainer, error) {
 		Evaluated: func() graph.Expr { return t.Model.Loss },
 		Loads:     func() []nn.Load { return t.Model.loads },
 		Corpus:    func() string { return sum }, Facts: c.networkFields().Lines(),
+		Certified: func() (certificate.Run, error) { return c.certified() },
 	})
 	t.built = &Trainer{Core: t.Core, Model: t.Model}
 	return t, err
+}
+
+// certified describes a run of c in its certificate, whose text is the tokens of the pairs.
+func (c Config) certified() (r certificate.Run, err error) {
+	c = c.Resolved()
+	c.Run = train.Run{MaxIters: c.MaxIters, EvalInterval: c.EvalInterval, EvalIters: c.EvalIters, LogInterval: 1}
+	r = certificate.Run{
+		Kind: certificate.Pairs, Code: c.Parts.Code(c.Stack, "", c.Optimizer, c.Schedule),
+	}
+	r.Config, err = json.Marshal(c)
+	return r, err
 }
 
 func (t *Trainer) build(g *graph.Graph) (loss graph.Expr, params []graph.Expr, err error) {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"sync"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/certificate"
 	"github.com/pedestrian-ml/pedestrian/gpt/dist"
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -41,6 +42,8 @@ type Task struct {
 	// Batches, which is optional, is the generator with which Fill draws. It is part of the State, and a step that
 	// fails sets it back.
 	Batches *rand.PCG
+	// Certified, which is optional, describes the run in its certificate. Its Text is that of Corpus.
+	Certified func() (certificate.Run, error)
 	// Facts holds further lines on which the machines of a Group must agree, such as the fields of the network. Each
 	// line is a name and a value.
 	Facts []string
@@ -78,6 +81,7 @@ type Core struct {
 	loads     []nn.Load       // of the mixtures of experts
 	schedule  Schedule
 	carry     carry
+	chain     certificate.Chain
 	backward  *graph.Program // loss and gradients
 	forward   *graph.Program // the loss alone; nil before the first evaluation
 

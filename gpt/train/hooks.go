@@ -28,6 +28,10 @@ type Hooks struct {
 	// may write to it. The step is counted from 0. If Gradients returns an error, Step returns it and is not done.
 	Gradients func(step int, grads []Named) error
 
+	// Source, which is optional, is the source of these functions, for example by go:embed. Certificates hold its
+	// SHA-256; without it they say that the functions are not covered.
+	Source string
+
 	// Group is the group of machines that train together, or nil for a single one; it becomes Core.Group. If the
 	// moments are divided among the machines, each reads only its part when a run is resumed.
 	Group dist.Group

@@ -43,19 +43,20 @@ func StateOf[C any](c *Core, format int, config C) (s State[C], err error) {
 	return s, err
 }
 
-// Files returns the files that every checkpoint of a run has: the weights, the moments, and state, a State of c or a
-// type that contains it. write writes the weights; nil means WriteWeights. The tensors are read when their files are
-// written, and c is locked meanwhile: it is an error if another step has been done than step, that of state, or if
-// another goroutine uses c.
+// Files returns the files that every checkpoint of a run has: the weights, the moments, state, a State of c or a type
+// that contains it, and the certificate of the run, which is also put beside the checkpoints. write writes the weights;
+// nil means WriteWeights. The tensors are read when their files are written, and c is locked meanwhile: it is an error
+// if another step has been done than step, the step of state, or if another goroutine uses c.
 func (c *Core) Files(step int, write func(io.Writer) error, state any) []checkpoint.File {
 	if write == nil && c != nil {
 		write = func(w io.Writer) error { return WriteWeights(w, c.graph) }
 	}
-	return append([]checkpoint.File{
+	list := append([]checkpoint.File{
 		{Name: WeightsFile, Write: c.atStep(step, write)},
 		{Name: OptimizerFile, Write: c.atStep(step, c.writeMoments)},
 		{Name: StateFile, Write: WriteJSON(state)},
 	}, c.carriedFile(step)...)
+	return append(list, c.certificateFile(step, list))
 }
 
 // atStep returns a function that calls write while c is locked. The function returns an error unless the number of
@@ -132,6 +133,9 @@ func (s *State[C]) Restore(c *Core, cp *checkpoint.Checkpoint) error {
 		return errors.Wrap(err, OptimizerFile)
 	}
 	if err := c.restoreStates(cp); err != nil {
+		return err
+	}
+	if err := c.restoreChain(cp); err != nil {
 		return err
 	}
 	if s.Best != nil {

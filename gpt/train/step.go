@@ -65,6 +65,7 @@ func (c *Core) Step() (p Progress, err error) {
 	p.Loads = c.rebalance(counted)
 	c.carry.done()
 	c.Done++
+	c.chain.Add(c.Done, p.Loss, p.Norm)
 	p.Took = time.Since(start)
 	p.FLOP = c.task.FLOPs * float64(p.Tokens)
 	return p, nil

@@ -28,7 +28,7 @@ var layers = [][]string{
 	{"nn/causal"},
 	{"gpt/internal/field", "internal/fuzzed", "gpt/internal/jinja", "gpt/safetensors", "gpt/dist",
 		"gpt/lab/paired", "gpt/lab/scaling"},
-	{"gpt/checkpoint", "gpt/search", "gpt/internal/made"},
+	{"gpt/checkpoint", "gpt/certificate", "gpt/search", "gpt/internal/made"},
 	{"gpt/text"},
 	{"gpt/train", "gpt/tasks"},
 	{"gpt/parts"},
