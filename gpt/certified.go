@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/certificate"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
@@ -50,29 +51,24 @@ func tokenizerFacts(size int, data []byte) certificate.Tokenizer {
 	return certificate.Tokenizer{Kind: kind, Size: size, SHA256: hex.EncodeToString(sum[:])}
 }
 
-// Repeat returns a trainer that begins the run of a certificate again, on the same text with the same tokenizer. A run
-// with code that the certificate does not cover, one that began with other weights, and another text or tokenizer are
-// errors that name it.
-func Repeat(c *certificate.Certificate, run train.Run, corpus text.Corpus, tok text.Tokenizer) (*Trainer, error) {
+// Repeat returns a trainer that does the run of a certificate again, on the same text with the same tokenizer: from its
+// beginning, or from a checkpoint that the certificate has a link of. A run with code that is not the library's, one
+// that began with other weights, and another text, tokenizer or checkpoint are errors that name it. Of run, only what
+// does not change the steps counts, such as the threads.
+func Repeat(
+	c *certificate.Certificate, run train.Run, corpus text.Corpus, tok text.Tokenizer, from *checkpoint.Checkpoint,
+) (*Trainer, error) {
 	if c == nil {
 		return nil, errors.New("repeat: certificate: got nil, want one of certificate.Open")
 	}
 	if err := checkText(corpus, tok); err != nil {
 		return nil, err
 	}
-	if c.Kind != certificate.Decoder {
-		return nil, errors.Errorf("repeat: kind: got %.64q, want %q", c.Kind, certificate.Decoder)
-	}
-	if len(c.Code) > 0 {
-		return nil, errors.Errorf("repeat: code: %.64q is not the library's: the program of the run must do it again",
-			c.Code[0].Name)
-	}
-	if c.Base != "" {
-		return nil, errors.Errorf("repeat: base: the run began with weights of sha256 %s, not with those of its seed",
-			c.Base)
+	if err := repeatable(c); err != nil {
+		return nil, errors.Wrap(err, "repeat")
 	}
 	if got := corpus.SHA256(); got != c.Text {
-		return nil, errors.Errorf("repeat: text: got one of sha256 %s, want %s", got, c.Text)
+		return nil, errors.Errorf("repeat: text: got one of sha256 %.80s, want %s", got, c.Text)
 	}
 	data, err := tok.MarshalJSON()
 	if err != nil {
@@ -87,7 +83,31 @@ func Repeat(c *certificate.Certificate, run train.Run, corpus text.Corpus, tok t
 		return nil, errors.Wrap(err, "repeat: config")
 	}
 	run.MaxIters, run.EvalInterval, run.EvalIters = config.MaxIters, config.EvalInterval, config.EvalIters
-	run.LogInterval = max(run.LogInterval, 1)
+	run.LogInterval = 1
 	config.Run = run
-	return NewTrainer(config, corpus, tok)
+	if from == nil {
+		if c.From > 0 {
+			return nil, errors.Errorf("repeat: links: got a chain that begins after step %d, want the checkpoint of "+
+				"that step", c.From)
+		}
+		return NewTrainer(config, corpus, tok)
+	}
+	if err := train.CheckState(c, from); err != nil {
+		return nil, errors.Wrap(err, "repeat")
+	}
+	return Resume(config, corpus, tok, from)
+}
+
+// repeatable returns an error unless the library has everything that determines a run.
+func repeatable(c *certificate.Certificate) error {
+	switch {
+	case c.Kind != certificate.Decoder:
+		return errors.Errorf("kind: got %.64q, want %q", c.Kind, certificate.Decoder)
+	case len(c.Code) > 0:
+		return errors.Errorf("code: %.64q is not the library's: the program of the run must do it again",
+			c.Code[0].Name)
+	case c.Base != "":
+		return errors.Errorf("base: the run began with weights of sha256 %s, not with those of its seed", c.Base)
+	}
+	return nil
 }

@@ -36,7 +36,7 @@ func certifiedRun(t *testing.T, c Config, n int) (*certificate.Certificate, *Tra
 // repeated begins the run of a certificate again and compares it with the certificate.
 func repeated(t *testing.T, c *certificate.Certificate, like *Trainer) error {
 	t.Helper()
-	trainer, err := Repeat(c, train.Run{Threads: 2}, like.Corpus, like.Tokenizer)
+	trainer, err := Repeat(c, train.Run{Threads: 2}, like.Corpus, like.Tokenizer, nil)
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func TestEveryEditIsNoticed(t *testing.T) {
 	check(t, err)
 	defer bad.Close()
 	_, err = Resume(trainer.Config(), trainer.Corpus, trainer.Tokenizer, bad)
-	mustContain(t, err, "certificate.json: got model.safetensors with sha256")
+	mustContain(t, err, "certificate.json: link of step 10: got model.safetensors with sha256")
 	if noticed != 100 {
 		t.Errorf("got %d of 100 edits noticed and named", noticed)
 	}
@@ -212,7 +212,7 @@ func TestCertificatesOfOwnCode(t *testing.T) {
 	mustContain(t, repeated(t, &tuned, newTrainer(t, tiny())), "base: the run began with weights")
 	tuned.Kind = certificate.Pairs
 	mustContain(t, repeated(t, &tuned, newTrainer(t, tiny())), "kind: got")
-	if _, err := Repeat(nil, train.Run{}, nil, nil); err == nil {
+	if _, err := Repeat(nil, train.Run{}, nil, nil, nil); err == nil {
 		t.Error("did nil again")
 	}
 }

@@ -236,7 +236,8 @@ func TestFiles(t *testing.T) {
 		names = append(names, e.Name())
 	}
 	if diff := cmp.Diff(
-		[]string{".lock", "config.json", "loss.png", "metrics.jsonl", "step-00000004", "step-00000006"}, names,
+		[]string{".lock", "certificate.json", "config.json", "loss.png", "metrics.jsonl", "step-00000004",
+			"step-00000006"}, names,
 	); diff != "" {
 		t.Errorf("out_dir (-want +got):\n%s", diff)
 	}

@@ -31,6 +31,7 @@ type options struct {
 	given                map[string]bool // names of flags
 	weights              stored.Packing  // empty means float32
 	ranks                dist.Options
+	keep                 int // the number of earlier checkpoints that stay
 }
 
 // parse reads the flags over the -config file, this over the -preset, and this over c.
@@ -47,6 +48,8 @@ func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, 
 		base.PresetFlag(fs, &o.preset)
 		fs.StringVar(&o.config, "config", "", "JSON file of settings, overridden by flags")
 		fs.BoolVar(&o.resume, "resume", false, "continue from the newest checkpoint in out_dir, with its settings")
+		fs.IntVar(&o.keep, "keep_checkpoints", 1, "number of checkpoints before the newest that stay in out_dir, where "+
+			"examples/verify -replay -segments begins; -resume keeps as many as there are")
 		fs.StringVar(&o.serve, "serve", "",
 			"show the run in a browser, at an address such as :8080 (of this machine alone) or :0 (any free port)")
 		fs.BoolVar(&o.curvature, "curvature", false,
@@ -109,6 +112,9 @@ func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, 
 		if err := o.weights.Validate(); err != nil {
 			return c, o, errors.Wrap(err, "-weights")
 		}
+	}
+	if o.keep < 1 {
+		return c, o, errors.Errorf("-keep_checkpoints: got %d, want at least 1", o.keep)
 	}
 	if o.serve != "" && o.sampleOnly {
 		return c, o, errors.New("-serve: it shows a training, but -sample_only does not train")

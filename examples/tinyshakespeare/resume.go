@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"path/filepath"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/gpt"
@@ -31,6 +32,17 @@ func again(dir string, saved *checkpoint.Checkpoint, args []string) (gpt.Config,
 		return c, o, err
 	}
 	return c, o, errors.Wrapf(cmp.Or(c.ResumeDiff(was), o.hasKind(tok)), "checkpoint %s", saved.Path)
+}
+
+// kept returns the number of checkpoints before the newest that stay: those of -keep_checkpoints, or those that a
+// resumed run has there already, unless they are the few that every run may have.
+func (o options) kept(dir string) int {
+	const few = 3 // a process that was killed while it saved leaves one too many
+	names, err := filepath.Glob(filepath.Join(dir, "step-*[0-9]"))
+	if err != nil || o.given["keep_checkpoints"] || len(names) <= few {
+		return o.keep
+	}
+	return max(o.keep, len(names)-1)
 }
 
 // finished reports whether a run has no steps left, and prints how to continue it.

@@ -16,11 +16,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+	"github.com/pedestrian-ml/pedestrian/gpt/certificate"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pkg/errors"
 )
 
-// sameRun checks that two runs ended alike: every file of the newest checkpoint, and the metrics.
+// sameRun checks that two runs ended alike: every file of the newest checkpoint, and the metrics. Their certificates have
+// the same chain; one of a run that was interrupted also has links of its checkpoints.
 func sameRun(t *testing.T, got, want string) {
 	t.Helper()
 	a, err := checkpoint.Load(got)
@@ -34,8 +36,8 @@ func sameRun(t *testing.T, got, want string) {
 	if a.Step != b.Step {
 		t.Errorf("ended at step %d, want %d", a.Step, b.Step)
 	}
-	if x, y := a.Names(), b.Names(); len(x) != 6 || !slices.Equal(x, y) {
-		t.Errorf("got files %v, want six, %v", x, y)
+	if x, y := a.Names(), b.Names(); len(x) != 7 || !slices.Equal(x, y) {
+		t.Errorf("got files %v, want seven, %v", x, y)
 	}
 	// it has times
 	for _, name := range slices.DeleteFunc(a.Names(), func(name string) bool { return name == "corpus.json" }) {
@@ -47,6 +49,10 @@ func sameRun(t *testing.T, got, want string) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if name == certificate.File {
+			sameChain(t, x, y)
+			continue
+		}
 		x = bytes.ReplaceAll(x, []byte(got), []byte(want)) // state.json has out_dir
 		if !bytes.Equal(x, y) {
 			t.Errorf("%s differs from the undisturbed run's", name)
@@ -54,6 +60,24 @@ func sameRun(t *testing.T, got, want string) {
 	}
 	if diff := cmp.Diff(lines(t, want), lines(t, got)); diff != "" {
 		t.Errorf("metrics.jsonl (-undisturbed +resumed):\n%s", diff)
+	}
+}
+
+// sameChain checks that two certificates end with the same chain and the same hashes.
+func sameChain(t *testing.T, got, want []byte) {
+	t.Helper()
+	a, err := certificate.Decode(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := certificate.Decode(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, y := a.Last(), b.Last()
+	x.Sum, y.Sum = "", ""
+	if links, err := b.Compare(a); err != nil || links < 2 || x != y {
+		t.Errorf("certificates: %d links are equal, %v; got the last one %v, want %v", links, err, x, y)
 	}
 }
 

@@ -19,7 +19,8 @@ func TestEveryFlag(t *testing.T) {
 		},
 		Values: flagtest.With(flagtest.Network(), map[string]string{
 			"block_size": "5", "head": "tied", "vocab_size": "9", "loss": "sum", "model": t.TempDir(),
-			"preset":     "modern",
+			"preset": "modern",
+			"replay": t.TempDir(), "with": t.TempDir(), "segments": "2", "other_commit": "true",
 			"data":       "text.txt",
 			"rope_theta": "4 with -position rope -qk_size 4", "position": "sinusoidal", "all": "true", "json": "true",
 			"page":          filepath.Join(t.TempDir(), "page.html"),

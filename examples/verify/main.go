@@ -10,8 +10,13 @@
 //	go run ./examples/verify -exact                                   # all formulas by hand, without rounding
 //	go run ./examples/verify -hash                                    # trainings with the same hash on every machine
 //	go run ./examples/verify -page equations.html                     # a page of the papers' equations
+//	go run ./examples/verify -replay out                              # does a run again: equal to the last bit?
+//	go run ./examples/verify -replay out -segments 3                  # only three random stretches of it
+//	go run ./examples/verify -replay certificate.json -data input.txt # without its checkpoints
+//	go run ./examples/verify -replay out -with other                  # compares two runs
 //
-// It exits with status 1 if any gradient disagrees, and prints where the first wrong Δ is, from the loss downwards.
+// It exits with status 1 if any gradient disagrees, and prints where the first wrong Δ is, from the loss downwards; or
+// if a replay is not equal, and prints the first step that differs, both numbers, and what differs of the builds.
 package main
 
 import (
@@ -65,6 +70,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := program.Flags("verify", stderr)
 	var loss, saved, data, pagePath, preset string
 	var asJSON, all, inField, hash bool
+	var certified replay
 	training := slices.DeleteFunc(train.Fields(&c.Training, &c.Run, nil, nil).Names(), func(name string) bool {
 		return slices.Contains([]string{"batch_size", "seed", "memory_limit", "precision"}, name)
 	})
@@ -83,10 +89,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		flags.StringVar(&pagePath, "page", "",
 			"file for a page of the papers' equations and their tests, instead of a model")
 	})
+	flags.Group("replay", "a run that is done again", func(flags *flag.FlagSet) {
+		flags.StringVar(&certified.path, "replay", "", "certificate.json, or the directory of a run, instead of a "+
+			"model; -data is its text")
+		flags.StringVar(&certified.with, "with", "", "another certificate.json, or directory, to compare with -replay")
+		flags.IntVar(&certified.segments, "segments", 0,
+			"do this number of random stretches between checkpoints again; 0 is the entire run")
+		flags.BoolVar(&certified.commit, "other_commit", false, "replay a certificate of another commit or version")
+	})
 	flags.Old("checkpoint", "model")
 	flags.Often("preset attention position norm block mlp activation head n_layer n_head n_embd block_size bias " +
 		"batch_size " +
-		"seed precision loss model data all exact hash page json")
+		"seed precision loss model data all exact hash page json replay segments")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -99,7 +113,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := program.OneOf("-loss", loss, "mean", "sum"); err != nil {
 		return err
 	}
+	if certified.segments < 0 {
+		return errors.Errorf("-segments: got %d, want at least 0", certified.segments)
+	}
 	switch {
+	case certified.path != "":
+		certified.data, certified.run.MemoryLimit = data, c.MemoryLimit
+		return certified.do(ctx, stdout, stderr)
 	case pagePath != "":
 		return equations(stdout, pagePath)
 	case all:
@@ -150,20 +170,28 @@ func (b *bar) close() {
 
 // together returns an error for flags that would have no effect.
 func together(flags *program.FlagSet, saved bool) (err error) {
-	alone, does := "", "" // a flag that takes no other
+	alone, does, replayed := "", "", false // a flag that takes no other
 	flags.Visit(func(f *flag.Flag) {
 		switch {
 		case f.Value.String() == "true" && (f.Name == "all" || f.Name == "exact"):
 			alone, does = f.Name, "checks every layer on its own, prints a table, and"
 		case f.Name == "page":
 			alone, does = f.Name, "writes a page about the papers and"
+		case f.Name == "replay":
+			replayed = true
 		}
 	})
+	other := []string{"with", "segments", "other_commit"}
 	flags.Visit(func(f *flag.Flag) {
 		switch {
 		case err != nil:
 		case alone != "" && f.Name != alone:
 			err = errors.Errorf("-%s: -%s %s takes no other flag", f.Name, alone, does)
+		case replayed && !slices.Contains(append(other, "replay", "data", "memory_limit"), f.Name):
+			err = errors.Errorf("-%s: -replay does a run again with its own settings; give one of the two", f.Name)
+		case replayed:
+		case slices.Contains(other, f.Name):
+			err = errors.Errorf("-%s: without -replay it has no effect; give both", f.Name)
 		case saved && !slices.Contains([]string{"model", "data", "loss", "json", "batch_size", "seed"}, f.Name):
 			err = errors.Errorf("-%s: the network is that of -model; give one of the two", f.Name)
 		case !saved && f.Name == "data":

@@ -119,6 +119,17 @@ func (r *Replay) Step(step int, loss, norm float64) error {
 	return d
 }
 
+// Equal returns a Difference if the loss or the norm of a step differ in a bit between a record of each step, such as
+// metrics, and a replay.
+func Equal(step int, want, got [2]float64) error {
+	for i, name := range []string{"loss", "norm of the gradient"} {
+		if math.Float64bits(want[i]) != math.Float64bits(got[i]) {
+			return &Difference{step, step - 1, name, bits(want[i]), bits(got[i])}
+		}
+	}
+	return nil
+}
+
 // bits returns a number with its bits.
 func bits(x float64) string { return fmt.Sprintf("%v (0x%016x)", x, math.Float64bits(x)) }
 

@@ -12,6 +12,9 @@ import (
 // Dir is a directory of checkpoints into which only this process saves. It must not be used by two goroutines at the
 // same time.
 type Dir struct {
+	// Keep is the number of checkpoints of earlier steps that Save keeps; less than 1 means 1.
+	Keep int
+
 	path    string
 	disk    disk
 	lock    io.Closer

@@ -78,7 +78,7 @@ func (d *Dir) checkLater(step int) error {
 	return nil
 }
 
-// prune removes the checkpoints of earlier steps except the newest, damaged ones first. Later ones stay, because the
+// prune removes the checkpoints of earlier steps except the newest ones, damaged ones first. Later ones stay, because the
 // caller has not read them.
 func (d *Dir) prune(step int) error {
 	names, err := d.disk.list(d.path)
@@ -91,7 +91,7 @@ func (d *Dir) prune(step int) error {
 		n, _ := stepOf(name)
 		switch {
 		case name == stepName(step), n > step:
-		case n < step && earlier == 0 && !d.refused[name]:
+		case n < step && earlier < max(1, d.Keep) && !d.refused[name]:
 			earlier++
 		default:
 			drop = append(drop, name)

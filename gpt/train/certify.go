@@ -140,11 +140,26 @@ func (c *Core) restoreChain(cp *checkpoint.Checkpoint) error {
 	if err != nil {
 		return errors.Wrap(err, certificate.File)
 	}
+	return CheckState(was, cp)
+}
+
+// CheckState returns an error that names the first file of a checkpoint whose hash is not that in the link of its step,
+// or that there is no such link.
+func CheckState(c *certificate.Certificate, cp *checkpoint.Checkpoint) error {
+	if c == nil || cp == nil {
+		return errors.New("certificate: got no certificate or no checkpoint")
+	}
+	l, ok := c.At(cp.Step)
+	if !ok || l.Weights == "" {
+		return errors.Errorf("%s: got a checkpoint of step %d, want a step with hashes of weights in the certificate",
+			certificate.File, cp.Step)
+	}
 	for _, f := range []struct{ name, want string }{
-		{WeightsFile, was.Last().Weights}, {OptimizerFile, was.Last().Moments},
+		{WeightsFile, l.Weights}, {OptimizerFile, l.Moments}, {statesFile, l.States},
 	} {
 		if got := cp.SHA256(f.name); got != f.want {
-			return errors.Errorf("%s: got %s with sha256 %s, want %s", certificate.File, f.name, got, f.want)
+			return errors.Errorf("%s: link of step %d: got %s with sha256 %s, want %s", certificate.File, cp.Step,
+				f.name, got, f.want)
 		}
 	}
 	return nil

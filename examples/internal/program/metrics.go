@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"io/fs"
+	"iter"
 	"math"
 	"os"
 	"path/filepath"
@@ -125,6 +126,23 @@ func eachLine(dir string, visit func(line []byte) bool) error {
 			return nil
 		}
 		complete = !more
+	}
+}
+
+// Steps yields the lines of steps of the metrics in dir, in the order of the file.
+func Steps(dir string) iter.Seq2[StepLine, error] {
+	return func(yield func(StepLine, error) bool) {
+		err := eachLine(dir, func(line []byte) bool {
+			var s StepLine
+			if bytes.Contains(line, []byte(`"val_loss"`)) || !bytes.Contains(line, []byte(`"loss"`)) ||
+				json.Unmarshal(line, &s) != nil {
+				return true
+			}
+			return yield(s, nil)
+		})
+		if err != nil {
+			yield(StepLine{}, err)
+		}
 	}
 }
 

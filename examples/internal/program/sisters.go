@@ -4,7 +4,7 @@ package program
 // every program compares them with its help.
 func Sisters() [][2]string {
 	return [][2]string{
-		{"tinyshakespeare", "config curvature data model preset resume sample_only serve tokenizer min_p prompt " +
+		{"tinyshakespeare", "config curvature data keep_checkpoints model preset resume sample_only serve tokenizer min_p prompt " +
 			"repetition_penalty stop temperature tokens top_k top_p weights fast_reduce timeout"},
 		{"induction", "picture preset resume"},
 		{"reasoning", "bits resume tests preset slip steps clip epochs objective reward_rate rounds"},
@@ -26,7 +26,7 @@ func Sisters() [][2]string {
 		{"translate", "source_size source_vocab target_size target_vocab mixed_keys below data held_out minutes " +
 			"preset " +
 			"resume source_unit target_unit tests beams length_penalty model translate"},
-		{"verify", "preset data exact json loss model all page"},
+		{"verify", "preset data exact json loss model all page other_commit replay segments with"},
 		{"scaling", "measure measured micro_ms network plot preset"},
 		{"gpt2 write", "adapter model min_p prompt repetition_penalty temperature tokens top_k top_p weights"},
 		{"gpt2 eval", "adapter model data stride weights"},

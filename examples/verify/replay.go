@@ -1,0 +1,463 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/certificate"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pkg/errors"
+)
+
+// replay holds the flags of -replay.
+type replay struct {
+	path     string // a certificate, or the directory of a run
+	with     string // another one, which is compared instead
+	segments int    // the number of stretches; 0 means the entire run
+	commit   bool   // replays certificates of other commits
+	data     string
+	run      train.Run
+}
+
+// audit is a certificate that is replayed, with what lies beside it.
+type audit struct {
+	replay
+	*certificate.Certificate
+	dir            string // of the checkpoints; empty if the certificate is alone
+	name           string // of the certificate
+	saved          []*checkpoint.Checkpoint
+	known          map[int]program.StepLine // the metrics
+	corpus         text.Corpus
+	tokenizer      text.Tokenizer
+	stdout, stderr io.Writer
+}
+
+// do replays a certificate, and says that everything is equal, or returns an error that names the first difference.
+func (r replay) do(ctx context.Context, stdout, stderr io.Writer) error {
+	a := &audit{replay: r, stdout: stdout, stderr: stderr}
+	if err := a.open(); err != nil {
+		return err
+	}
+	defer a.close()
+	a.describe()
+	if r.with != "" {
+		return a.compare()
+	}
+	if err := a.sources(certificate.ThisBuild()); err != nil {
+		return err
+	}
+	if err := a.beside(); err != nil {
+		return err
+	}
+	if err := a.texts(ctx); err != nil {
+		return err
+	}
+	stretches, err := a.stretches()
+	if err != nil {
+		return err
+	}
+	links, states, steps := 0, 0, 0
+	for _, s := range stretches {
+		l, n, err := a.again(ctx, s)
+		if err != nil {
+			return a.explained(err)
+		}
+		links, states, steps = links+l, states+n, steps+s.to-s.from
+	}
+	_, err = fmt.Fprintf(stdout, "equal to the last bit: %d steps, %d links, %d checkpoints\n", steps, links, states)
+	return err
+}
+
+// certificateAt returns the path of the certificate at path, a file or the directory of a run.
+func certificateAt(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	if !info.IsDir() {
+		return path, nil
+	}
+	for _, dir := range []string{path, filepath.Join(path, "checkpoints")} { // of examples/gpt2
+		file := filepath.Join(dir, certificate.File)
+		if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+			return file, err
+		}
+	}
+	return "", errors.Errorf("%s: no %s, which runs of earlier versions lack", path, certificate.File)
+}
+
+// open reads the certificate, and finds the checkpoints beside it if path is a directory.
+func (a *audit) open() (err error) {
+	if a.name, err = certificateAt(a.path); err != nil {
+		return errors.Wrap(err, "-replay")
+	}
+	if a.Certificate, err = certificate.Open(a.name); err != nil {
+		return errors.Wrap(err, "-replay")
+	}
+	if a.name == a.path {
+		if a.segments > 0 {
+			return errors.Errorf("-segments: got a certificate alone, want the directory of a run, whose checkpoints " +
+				"begin the stretches")
+		}
+		return nil
+	}
+	paths := []string{filepath.Dir(a.name)} // a checkpoint alone
+	if !strings.HasPrefix(filepath.Base(paths[0]), "step-") {
+		a.dir = paths[0]
+		if paths, err = filepath.Glob(filepath.Join(a.dir, "step-*[0-9]")); err != nil {
+			return err
+		}
+	}
+	for _, path := range paths {
+		cp, err := checkpoint.Load(path, gpt.Fits())
+		if err != nil {
+			return errors.Wrap(err, "-replay")
+		}
+		a.saved = append(a.saved, cp)
+	}
+	return nil
+}
+
+func (a *audit) close() {
+	for _, cp := range a.saved {
+		cp.Close()
+	}
+}
+
+// describe prints what the certificate contains, and what it does not.
+func (a *audit) describe() {
+	saved := 0
+	for _, l := range a.Links {
+		if l.Weights != "" {
+			saved++
+		}
+	}
+	steps := fmt.Sprintf("%d steps", a.Last().Step)
+	if a.From > 0 {
+		steps = fmt.Sprintf("the steps %d to %d", a.From+1, a.Last().Step)
+	}
+	fmt.Fprintf(a.stdout, "%s: %s, %d links, %d checkpoints, sha256 %.16s…; not signed\n", a.name, steps, len(a.Links),
+		saved, a.SHA256)
+	for _, b := range a.Builds {
+		fmt.Fprintf(a.stdout, "from step %d on: %s\n", b.From+1, built(b))
+	}
+	if a.LeftOut > 0 {
+		fmt.Fprintf(a.stdout, "and %d builds between the first two, which it does not name\n", a.LeftOut)
+	}
+	for _, c := range a.Code {
+		if !c.Covered() {
+			fmt.Fprintf(a.stdout, "not covered: %.64q, which is not the library's\n", c.Name)
+		}
+	}
+}
+
+// built returns a line about a build.
+func built(b certificate.Build) string {
+	commit := "commit " + b.Commit
+	if b.Commit == "" {
+		commit = fmt.Sprintf("program %.16s…", b.Program)
+	}
+	return fmt.Sprintf("%.20s %.20s/%.20s %.8s %.20s, %.60s, %.60s", b.Go, b.OS, b.Arch, b.GoAMD64, b.Kernels, b.Module,
+		commit)
+}
+
+// sources returns an error if the certificate is of another commit, or version of the library, than this program.
+func (a *audit) sources(here certificate.Build) error {
+	for _, b := range a.Builds {
+		if !here.SameSource(b) && !a.commit {
+			return errors.Errorf("-replay: other sources, whose numbers may differ: %s; build this program from "+
+				"theirs, or give -other_commit", strings.Join(here.Diff(b), ", "))
+		}
+	}
+	return nil
+}
+
+// compare compares the certificate with the one of -with.
+func (a *audit) compare() error {
+	path, err := certificateAt(a.with)
+	if err != nil {
+		return errors.Wrap(err, "-with")
+	}
+	other, err := certificate.Open(path)
+	if err != nil {
+		return errors.Wrap(err, "-with")
+	}
+	links, err := a.Certificate.Compare(other)
+	if err != nil {
+		return differing(err, other.Builds[len(other.Builds)-1], a.Builds)
+	}
+	if links == 0 {
+		return errors.Errorf("-with: %s has no step in common with %s", path, a.name)
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s: equal to the last bit in %d links\n", path, links)
+	return err
+}
+
+// beside compares the metrics and the checkpoints in the directory of a run with the certificate.
+func (a *audit) beside() error {
+	for _, cp := range a.saved {
+		if err := train.CheckState(a.Certificate, cp); err != nil {
+			if l, ok := a.At(cp.Step); !ok || l.Weights == "" {
+				fmt.Fprintf(a.stdout, "step %d: the checkpoint is not in the certificate\n", cp.Step)
+				continue
+			}
+			return err
+		}
+		fmt.Fprintf(a.stdout, "step %d: the checkpoint is that of the certificate\n", cp.Step)
+	}
+	if a.dir == "" {
+		return nil
+	}
+	return a.metrics()
+}
+
+// mostKnown is the largest number of lines of metrics that are kept to name the first step that differs.
+const mostKnown = 1 << 20
+
+// metrics compares the losses and norms of all steps in the metrics of the run with the chain.
+func (a *audit) metrics() error {
+	dir := a.dir
+	if filepath.Base(dir) == "checkpoints" {
+		dir = filepath.Dir(dir)
+	}
+	r, err := a.Replay(a.From)
+	if err != nil {
+		return err
+	}
+	a.known = map[int]program.StepLine{}
+	compared := a.From
+	for line, err := range program.Steps(dir) {
+		if err != nil {
+			return err
+		}
+		if line.Step <= compared || line.Step > a.Last().Step {
+			continue
+		}
+		if line.Step != compared+1 {
+			fmt.Fprintf(a.stdout, "%s: no line of step %d, and what follows is not compared\n", program.MetricsFile,
+				compared+1)
+			return nil
+		}
+		if err := r.Step(line.Step, line.Loss, line.Norm); err != nil {
+			return errors.WithMessagef(err, "%s, which was edited, or is of another run", program.MetricsFile)
+		}
+		if compared = line.Step; len(a.known) < mostKnown {
+			a.known[line.Step] = line
+		}
+	}
+	if links, _ := r.Compared(); links > 0 {
+		fmt.Fprintf(a.stdout, "%s: the losses and norms of %d steps are those of the certificate\n",
+			program.MetricsFile, compared-a.From)
+	}
+	return nil
+}
+
+// texts opens the text and the tokenizer.
+func (a *audit) texts(ctx context.Context) error {
+	var cp *checkpoint.Checkpoint
+	if len(a.saved) > 0 {
+		cp = a.saved[len(a.saved)-1]
+	}
+	path := a.data
+	if path == "" && cp != nil {
+		path = corpus.At(cp)
+	}
+	if _, err := os.Stat(filepath.Join(path, text.ShardsFile)); path != "" && err == nil {
+		shards, err := text.OpenShards(path)
+		if err == nil {
+			a.corpus, a.tokenizer = shards, shards.Tokenizer
+		}
+		return err
+	}
+	var source corpus.Source
+	var err error
+	if a.data == "" && cp != nil {
+		source, err = corpus.Of(ctx, cp, a.stderr)
+	} else {
+		source, err = corpus.Open(ctx, path, a.stderr)
+	}
+	if err != nil {
+		return err
+	}
+	if got := source.SHA256(); got != a.Text {
+		return errors.Errorf("text: %.80q has sha256 %s, the certificate %.64s; set -data to the text of the run",
+			source.Name, got, a.Text)
+	}
+	if cp != nil {
+		a.tokenizer, err = base.Tokenizer(cp)
+	} else {
+		a.tokenizer, err = a.newTokenizer(source.Text)
+	}
+	if err != nil {
+		return err
+	}
+	config, err := gpt.ReadConfig(bytes.NewReader(a.Config), gpt.Config{})
+	if err != nil {
+		return errors.Wrap(err, "config of the certificate")
+	}
+	a.corpus, err = source.Encode(a.tokenizer, max(1, config.BlockSize))
+	return err
+}
+
+// newTokenizer returns the tokenizer of a certificate for a text.
+func (a *audit) newTokenizer(s string) (text.Tokenizer, error) {
+	name := a.Tokenizer.Kind
+	kind, err := text.KindOf(name, bpe.Kind())
+	if err != nil {
+		return nil, err
+	}
+	if kind.Sized != nil {
+		if kind, err = kind.Sized(a.Tokenizer.Size); err != nil {
+			return nil, err
+		}
+	}
+	return kind.New(s)
+}
+
+// stretch is a number of steps that are done again, from the beginning or from a checkpoint.
+type stretch struct {
+	from, to int
+	saved    *checkpoint.Checkpoint
+}
+
+// stretches returns what is done again: the entire run, or as many stretches as -segments says, chosen at random.
+func (a *audit) stretches() ([]stretch, error) {
+	last := a.Last().Step
+	if last == a.From {
+		return nil, errors.New("-replay: the certificate has no steps")
+	}
+	begins := []stretch{{from: 0}}
+	for _, cp := range a.saved {
+		if l, ok := a.At(cp.Step); ok && l.Weights != "" && cp.Step > 0 {
+			begins = append(begins, stretch{from: cp.Step, saved: cp})
+		}
+	}
+	begins = slices.DeleteFunc(begins, func(s stretch) bool { return s.from < a.From || s.from >= last })
+	if len(begins) == 0 {
+		return nil, errors.Errorf("-replay: the certificate begins after step %d, and no checkpoint from there on is "+
+			"at hand", a.From)
+	}
+	if a.segments == 0 {
+		begins[0].to = last
+		return begins[:1], nil
+	}
+	var list []stretch // from each checkpoint to each of the links after it, as far as the next checkpoint
+	for i, s := range begins {
+		end := last
+		if i+1 < len(begins) {
+			end = begins[i+1].from
+		}
+		for _, l := range a.Links {
+			if l.Step > s.from && l.Step <= end {
+				list = append(list, stretch{s.from, l.Step, s.saved})
+			}
+		}
+	}
+	rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	turn := map[int]int{} // every checkpoint begins one before any of them begins two
+	turns := map[stretch]int{}
+	for _, s := range list {
+		turns[s] = turn[s.from]
+		turn[s.from]++
+	}
+	slices.SortStableFunc(list, func(s, t stretch) int { return turns[s] - turns[t] })
+	if len(list) < a.segments {
+		fmt.Fprintf(a.stdout, "only %d stretches begin at a checkpoint at hand\n", len(list))
+	}
+	list = list[:min(len(list), a.segments)]
+	slices.SortFunc(list, func(s, t stretch) int { return cmp.Or(s.from-t.from, s.to-t.to) })
+	return list, nil
+}
+
+// again does the steps of a stretch again, and returns the number of links and of checkpoints that are equal.
+func (a *audit) again(ctx context.Context, s stretch) (links, states int, err error) {
+	run := a.run
+	run.Context = ctx
+	t, err := gpt.Repeat(a.Certificate, run, a.corpus, a.tokenizer, s.saved)
+	if err != nil {
+		return 0, 0, err
+	}
+	r, err := a.Replay(s.from)
+	if err != nil {
+		return 0, 0, err
+	}
+	if err := state(r, t); err != nil { // before the first step
+		return 0, 0, err
+	}
+	bar := program.NewBar(a.stderr, fmt.Sprintf("steps %d to %d", s.from+1, s.to), s.from, s.to)
+	defer bar.Close()
+	for p, err := range t.Steps(ctx, s.to, t.Step) {
+		if err != nil {
+			return 0, 0, program.Cause(ctx, err)
+		}
+		bar.Draw(p.Step)
+		if line, ok := a.known[p.Step]; ok {
+			if err := certificate.Equal(p.Step, [2]float64{line.Loss, line.Norm}, [2]float64{p.Loss, p.Norm}); err != nil {
+				return 0, 0, err
+			}
+		}
+		if err := r.Step(p.Step, p.Loss, p.Norm); err != nil {
+			return 0, 0, err
+		}
+		if l, ok := a.At(p.Step); !ok || l.Weights == "" {
+			continue
+		}
+		if err := state(r, t); err != nil {
+			return 0, 0, err
+		}
+	}
+	links, states = r.Compared()
+	return links, states, nil
+}
+
+// state compares the weights, moments and generator of a trainer with the link of its step.
+func state(r *certificate.Replay, t *gpt.Trainer) error {
+	files, err := t.Files()
+	if err != nil {
+		return err
+	}
+	now, err := train.Certify(files)
+	if err != nil {
+		return err
+	}
+	return r.State(now.Last().State)
+}
+
+// explained adds to a difference what differs between the builds.
+func (a *audit) explained(err error) error {
+	return differing(err, certificate.ThisBuild(), a.Builds)
+}
+
+// differing adds to a difference what differs between a build and those of the certificate.
+func differing(err error, here certificate.Build, builds []certificate.Build) error {
+	var d *certificate.Difference
+	if !errors.As(err, &d) {
+		return err
+	}
+	at := builds[0]
+	for _, b := range builds {
+		if b.From < d.Step {
+			at = b
+		}
+	}
+	if list := here.Diff(at); len(list) > 0 {
+		return errors.Errorf("not equal: %v; the builds differ: %s", err, strings.Join(list, ", "))
+	}
+	return errors.Errorf("not equal: %v; the builds agree in version, commit, Go, system, processor and kernels", err)
+}
