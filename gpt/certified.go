@@ -107,7 +107,7 @@ func repeatable(c *certificate.Certificate) error {
 		return errors.Errorf("code: %.64q is not the library's: the program of the run must do it again",
 			c.Code[0].Name)
 	case c.Base != "":
-		return errors.Errorf("base: the run began with weights of sha256 %s, not with those of its seed", c.Base)
+		return errors.Errorf("base: the run began with weights of sha256 %s, which its seed does not determine", c.Base)
 	}
 	return nil
 }

@@ -75,8 +75,8 @@ func TestRepeat(t *testing.T) {
 		if err := repeated(t, made, trainer); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if last := made.Last(); (last.States != "") != (name == "carry") || last.Draws == "" {
-			t.Errorf("%s: got the states %v", name, last)
+		if end := made.Last(); (end.States != "") != (name == "carry") || end.Draws == "" {
+			t.Errorf("%s: got the states %v", name, end)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func TestEveryEditIsNoticed(t *testing.T) {
 	}
 	const hash = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 	for range 10 {
-		other, at := rng.Uint64(), link()
+		drawn, at := rng.Uint64(), link()
 		for want, edit := range map[string]func() error{
 			fmt.Sprintf("step %d: loss", made.Links[at].Step): func() error {
 				return repeated(t, forge(func(c *certificate.Certificate) {
@@ -130,17 +130,17 @@ func TestEveryEditIsNoticed(t *testing.T) {
 			},
 			"loss: ": func() error { // of the first step: another seed has another configuration
 				return repeated(t, forge(func(c *certificate.Certificate) {
-					c.Config = bytes.Replace(c.Config, []byte(`"seed":`), fmt.Appendf(nil, `"seed":%d`, other%9+1), 1)
+					c.Config = bytes.Replace(c.Config, []byte(`"seed":`), fmt.Appendf(nil, `"seed":%d`, drawn%9+1), 1)
 				}), trainer)
 			},
 			"repeat: text: got one of": func() error {
-				changed := verses + verses[other%40:][:1]
+				changed := verses + verses[drawn%40:][:1]
 				corpus, err := text.NewCorpus(changed, trainer.Tokenizer, trainer.Config().BlockSize)
 				check(t, err)
 				return repeated(t, made, &Trainer{Corpus: corpus, Tokenizer: trainer.Tokenizer})
 			},
 			"repeat: tokenizer: got": func() error {
-				tok, err := text.NewCharacters(verses + string(rune('α'+other%20)))
+				tok, err := text.NewCharacters(verses + string(rune('α'+drawn%20)))
 				check(t, err)
 				return repeated(t, made, &Trainer{Corpus: trainer.Corpus, Tokenizer: tok})
 			},

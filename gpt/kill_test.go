@@ -117,7 +117,7 @@ func program(t *testing.T, name, argument, input string, env ...string) (*exec.C
 }
 
 // TestKillResume kills a training run again and again, at any point, also during a save. In the end its weights,
-// moments, state and certificate are those of an uninterrupted run.
+// moments, state and certificate are equal to those of an uninterrupted run.
 func TestKillResume(t *testing.T) {
 	kills := 10
 	switch {
@@ -173,20 +173,20 @@ func TestKillResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	uninterrupted := newTrainer(t, c)
-	beside := t.TempDir()
+	undisturbed := t.TempDir()
 	for range c.MaxIters {
 		steps(t, uninterrupted, 1)
 		if uninterrupted.Done%3 == 0 || uninterrupted.Done == c.MaxIters {
-			check(t, uninterrupted.Save(beside))
+			check(t, uninterrupted.Save(undisturbed))
 		}
 	}
 	killed, err := certificate.Open(filepath.Join(path, certificate.File))
 	check(t, err)
-	whole, err := certificate.Open(filepath.Join(beside, certificate.File))
+	want, err := certificate.Open(filepath.Join(undisturbed, certificate.File))
 	check(t, err)
-	if !cmp.Equal(killed, whole) || killed.Last().Step != c.MaxIters || len(killed.Builds) != 1 {
+	if !cmp.Equal(killed, want) || killed.Last().Step != c.MaxIters || len(killed.Builds) != 1 {
 		t.Errorf("after %d kills the certificate differs from one of an uninterrupted run: %s", kills,
-			cmp.Diff(whole, killed))
+			cmp.Diff(want, killed))
 	}
 	got, err := Resume(c, uninterrupted.Corpus, uninterrupted.Tokenizer, cp)
 	if err != nil {

@@ -62,7 +62,7 @@ func TestEveryFlag(t *testing.T) {
 	p.Unread(t)
 	p.Closed(t)
 	p.Help(t)
-	for _, name := range []string{"tasks", "scale", "transfer"} {
+	for _, name := range []string{"tasks", "scale", "transfer", "replay"} {
 		flagtest.Program{Run: run, Name: "lab " + name}.Help(t)
 	}
 }

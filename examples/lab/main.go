@@ -12,12 +12,14 @@
 //	go run ./examples/lab transfer -widths 32,64,128 -rates 2e-3,4e-3 # the best rate by width, with and without muP
 //	go run ./examples/lab compare -study question.json                # flags in a file: {"seeds": 8, "parts": "norm"}
 //	go run ./examples/lab tasks -study examples/lab/mad.json          # eight mixers on six tasks, half an hour
+//	go run ./examples/lab -replay DIR -n 5                            # five random trials of a study again
 //	mpirun -np 4 ./lab compare -out_dir DIR                           # four processes share the trials, as do the
 //	                                                                  # tasks of a Slurm array
 //
 // A result is kept in -out_dir for good: a study that is requested again trains nothing, and one that was interrupted
 // continues. The directory then contains report.md, page.html, results.jsonl with the numbers that another run repeats
-// to the bit, timings.jsonl with the others, results.csv, forest.png and curves.png.
+// to the bit, timings.jsonl with the others, results.csv, forest.png and curves.png. Its certificates hold the steps of
+// each trial.
 package main
 
 import (
@@ -48,6 +50,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		command("tasks", "variants with a baseline, by their accuracies on tasks with a known answer", "tasks"),
 		command("scale", "sizes and numbers of steps, to which a law of scaling is fitted", "scale scale_iters"),
 		command("transfer", "learning rates by width, with and without muP", "widths rates"),
+		{Name: "replay", About: "trials of a study again: are they equal to the last bit?", Old: "replay", Run: replay},
 	})(ctx, studied(args), stdout, stderr)
 }
 

@@ -110,7 +110,7 @@ func TestStudy(t *testing.T) {
 	if got := read(t, dir, "results.jsonl"); got != results {
 		t.Errorf("results.jsonl: %s", cmp.Diff(results, got))
 	}
-	for name, want := range map[string]int{"timings.jsonl": 9, "results.csv": 10, "report.md": 35} {
+	for name, want := range map[string]int{"timings.jsonl": 9, "results.csv": 10, "report.md": 36} {
 		if got := strings.Count(read(t, dir, name), "\n"); got != want {
 			t.Errorf("%s: got %d lines, want %d:\n%s", name, got, want, read(t, dir, name))
 		}

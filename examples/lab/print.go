@@ -70,7 +70,8 @@ func (s *summary) facts() (list [][2]string) {
 	for _, t := range s.Tables {
 		list = append(list, [2]string{"text", t.Text + ", SHA-256 " + t.SHA256})
 	}
-	list = append(list, [2]string{"seeds", s.Seeds}, [2]string{"program", s.Program})
+	list = append(list, [2]string{"seeds", s.Seeds}, [2]string{"program", s.Program},
+		[2]string{"SHA-256 of the configurations and results, which lab -replay repeats", s.SHA256})
 	return append(list, [2]string{"trials", fmt.Sprintf("%d of %d results reused", s.Reused, s.Trials)},
 		[2]string{"command", s.Command})
 }

@@ -25,6 +25,7 @@ type summary struct {
 	Build   string   `json:"build"`
 	Budget  string   `json:"budget"`
 	Program string   `json:"program"` // its commit, or its SHA-256
+	SHA256  string   `json:"sha256"`  // of all that -replay repeats
 	Seeds   string   `json:"seeds"`
 	Tuned   string   `json:"tuning,omitempty"`
 	Looks   string   `json:"looks,omitempty"`
@@ -94,7 +95,8 @@ func (o *options) summary(r *lab.Report, args []string, reused int) (sum *summar
 			" "),
 		Machine: fmt.Sprintf("%s, %d threads", runtime.GOOS+"/"+runtime.GOARCH, runtime.GOMAXPROCS(0)),
 		Build:   train.ThisBuild().String(), Budget: o.budgetText(), LeftOut: o.leftOut,
-		Trials: len(r.Trials), Reused: reused, Missing: r.Missing, Program: r.Program, Seeds: seeds(r.Trials),
+		Trials: len(r.Trials), Reused: reused, Missing: r.Missing, Program: r.Program, SHA256: r.SHA256,
+		Seeds: seeds(r.Trials),
 	}
 	if len(s.Tuning.Grid) > 0 {
 		sum.Tuned = fmt.Sprintf("%s, on %d other seeds", strings.Join(o.tune, " × "), s.Tuning.Seeds)

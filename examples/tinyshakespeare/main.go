@@ -136,7 +136,7 @@ func (j job) train(ctx context.Context, dir *checkpoint.Dir, saved *checkpoint.C
 		}
 		defer dir.Close()
 	}
-	dir.Keep = o.kept(c.OutDir)
+	dir.Keep = o.spared(c.OutDir)
 	if err := shared(j.ranks, c.OutDir); err != nil {
 		return err
 	}

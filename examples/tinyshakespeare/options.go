@@ -48,8 +48,8 @@ func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, 
 		base.PresetFlag(fs, &o.preset)
 		fs.StringVar(&o.config, "config", "", "JSON file of settings, overridden by flags")
 		fs.BoolVar(&o.resume, "resume", false, "continue from the newest checkpoint in out_dir, with its settings")
-		fs.IntVar(&o.keep, "keep_checkpoints", 1, "number of checkpoints before the newest that stay in out_dir, where "+
-			"examples/verify -replay -segments begins; -resume keeps as many as there are")
+		fs.IntVar(&o.keep, "keep_checkpoints", 1, "number of checkpoints before the newest that stay in out_dir, "+
+			"where examples/verify -replay -segments begins; -resume keeps as many as there are")
 		fs.StringVar(&o.serve, "serve", "",
 			"show the run in a browser, at an address such as :8080 (of this machine alone) or :0 (any free port)")
 		fs.BoolVar(&o.curvature, "curvature", false,

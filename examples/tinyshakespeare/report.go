@@ -135,7 +135,8 @@ func (r *report) full(loss float64) {
 	if r.floor > 0 {
 		r.Print("%.4f nats above the text's own %.4f", loss-r.floor, r.floor)
 	}
-	r.Print("saved to %s: checkpoints, certificate.json, metrics.jsonl, config.json, loss.png", r.trainer.Config().OutDir)
+	r.Print("saved to %s: checkpoints, certificate.json, metrics.jsonl, config.json, loss.png",
+		r.trainer.Config().OutDir)
 	if c := r.trainer.Config(); c.Patience > 0 {
 		r.Print("the model of the lowest val loss, %.4f, is in %s", r.trainer.Best, filepath.Join(c.OutDir, bestDir))
 	}

@@ -34,9 +34,9 @@ func again(dir string, saved *checkpoint.Checkpoint, args []string) (gpt.Config,
 	return c, o, errors.Wrapf(cmp.Or(c.ResumeDiff(was), o.hasKind(tok)), "checkpoint %s", saved.Path)
 }
 
-// kept returns the number of checkpoints before the newest that stay: those of -keep_checkpoints, or those that a
-// resumed run has there already, unless they are the few that every run may have.
-func (o options) kept(dir string) int {
+// spared returns the number of checkpoints before the newest that stay: -keep_checkpoints, or as many as a resumed run
+// has there already, unless they are the few that every run may have.
+func (o options) spared(dir string) int {
 	const few = 3 // a process that was killed while it saved leaves one too many
 	names, err := filepath.Glob(filepath.Join(dir, "step-*[0-9]"))
 	if err != nil || o.given["keep_checkpoints"] || len(names) <= few {

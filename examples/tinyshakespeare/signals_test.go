@@ -21,8 +21,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// sameRun checks that two runs ended alike: every file of the newest checkpoint, and the metrics. Their certificates have
-// the same chain; one of a run that was interrupted also has links of its checkpoints.
+// sameRun checks that two runs ended alike: every file of the newest checkpoint, and the metrics. Their certificates
+// have the same chain; one of a run that was interrupted also has links of its checkpoints.
 func sameRun(t *testing.T, got, want string) {
 	t.Helper()
 	a, err := checkpoint.Load(got)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -62,7 +63,7 @@ func (r replay) do(ctx context.Context, stdout, stderr io.Writer) error {
 	if err := a.sources(certificate.ThisBuild()); err != nil {
 		return err
 	}
-	if err := a.beside(); err != nil {
+	if err := a.directory(); err != nil {
 		return err
 	}
 	if err := a.texts(ctx); err != nil {
@@ -209,8 +210,8 @@ func (a *audit) compare() error {
 	return err
 }
 
-// beside compares the metrics and the checkpoints in the directory of a run with the certificate.
-func (a *audit) beside() error {
+// directory compares the metrics and the checkpoints in the directory of a run with the certificate.
+func (a *audit) directory() error {
 	for _, cp := range a.saved {
 		if err := train.CheckState(a.Certificate, cp); err != nil {
 			if l, ok := a.At(cp.Step); !ok || l.Weights == "" {
@@ -219,7 +220,7 @@ func (a *audit) beside() error {
 			}
 			return err
 		}
-		fmt.Fprintf(a.stdout, "step %d: the checkpoint is that of the certificate\n", cp.Step)
+		fmt.Fprintf(a.stdout, "step %d: the checkpoint has the hashes of the certificate\n", cp.Step)
 	}
 	if a.dir == "" {
 		return nil
@@ -262,7 +263,7 @@ func (a *audit) metrics() error {
 		}
 	}
 	if links, _ := r.Compared(); links > 0 {
-		fmt.Fprintf(a.stdout, "%s: the losses and norms of %d steps are those of the certificate\n",
+		fmt.Fprintf(a.stdout, "%s: the losses and norms of %d steps agree with the certificate\n",
 			program.MetricsFile, compared-a.From)
 	}
 	return nil
@@ -408,8 +409,8 @@ func (a *audit) again(ctx context.Context, s stretch) (links, states int, err er
 		}
 		bar.Draw(p.Step)
 		if line, ok := a.known[p.Step]; ok {
-			if err := certificate.Equal(p.Step, [2]float64{line.Loss, line.Norm}, [2]float64{p.Loss, p.Norm}); err != nil {
-				return 0, 0, err
+			if d := unlike(line, p); d != nil {
+				return 0, 0, d
 			}
 		}
 		if err := r.Step(p.Step, p.Loss, p.Norm); err != nil {
@@ -424,6 +425,20 @@ func (a *audit) again(ctx context.Context, s stretch) (links, states int, err er
 	}
 	links, states = r.Compared()
 	return links, states, nil
+}
+
+// unlike returns the difference between a line of the metrics and the step of a replay, or nil.
+func unlike(line program.StepLine, p train.Progress) *certificate.Difference {
+	for _, n := range []struct {
+		name      string
+		want, got float64
+	}{{"loss", line.Loss, p.Loss}, {"norm of the gradient", line.Norm, p.Norm}} {
+		if math.Float64bits(n.want) != math.Float64bits(n.got) {
+			return &certificate.Difference{Step: p.Step, Since: p.Step - 1, Field: n.name,
+				Want: certificate.Bits(n.want), Got: certificate.Bits(n.got)}
+		}
+	}
+	return nil
 }
 
 // state compares the weights, moments and generator of a trainer with the link of its step.
@@ -444,7 +459,7 @@ func (a *audit) explained(err error) error {
 	return differing(err, certificate.ThisBuild(), a.Builds)
 }
 
-// differing adds to a difference what differs between a build and those of the certificate.
+// differing adds to a difference what differs between a build and the builds of the certificate.
 func differing(err error, here certificate.Build, builds []certificate.Build) error {
 	var d *certificate.Difference
 	if !errors.As(err, &d) {

@@ -69,14 +69,16 @@ func TestReplay(t *testing.T) {
 	dir, data := finishedRun(t, func(*gpt.Config) {})
 	for _, test := range []struct{ args, want string }{
 		{"-replay " + dir, "equal to the last bit: 12 steps, 12 links, 5 checkpoints\n"},
-		{"-replay " + dir + "/certificate.json -data " + data, "equal to the last bit: 12 steps, 12 links, 5 checkpoints\n"},
+		{"-replay " + dir + "/certificate.json -data " + data,
+			"equal to the last bit: 12 steps, 12 links, 5 checkpoints\n"},
 		{"-replay " + dir + " -segments 3 -data " + data, "equal to the last bit: "},
 		{"-replay " + dir + " -segments 99", "only 12 stretches begin at a checkpoint at hand\n"},
-		{"-replay " + dir, "metrics.jsonl: the losses and norms of 12 steps are those of the certificate\n"},
-		{"-replay " + dir, "step 6: the checkpoint is that of the certificate\n"},
+		{"-replay " + dir, "metrics.jsonl: the losses and norms of 12 steps agree with the certificate\n"},
+		{"-replay " + dir, "step 6: the checkpoint has the hashes of the certificate\n"},
 		{"-replay " + dir + " -with " + dir, "equal to the last bit in 13 links\n"},
 	} {
-		if status, out, complaint := do(strings.Fields(test.args)...); status != 0 || !strings.Contains(out, test.want) {
+		status, out, complaint := do(strings.Fields(test.args)...)
+		if status != 0 || !strings.Contains(out, test.want) {
 			t.Errorf("%s: got status %d, %s%s, want %q", test.args, status, out, complaint, test.want)
 		}
 	}
@@ -166,27 +168,28 @@ func TestReplayNamesTheEdit(t *testing.T) {
 // commit are replayed if that is asked for.
 func TestReplayOfAnotherRun(t *testing.T) {
 	dir, _ := finishedRun(t, func(*gpt.Config) {})
-	other, _ := finishedRun(t, func(c *gpt.Config) { c.Seed++ })
-	own, _ := finishedRun(t, func(c *gpt.Config) { c.Hooks.Gradients = func(int, []train.Named) error { return nil } })
+	second, _ := finishedRun(t, func(c *gpt.Config) { c.Seed++ })
+	unchanged := func(int, []train.Named) error { return nil }
+	hooked, _ := finishedRun(t, func(c *gpt.Config) { c.Hooks.Gradients = unchanged })
 	a := audit{Certificate: &certificate.Certificate{Builds: []certificate.Build{{Module: "v1", Commit: "c1"}}}}
-	here := certificate.Build{Module: "v1", Commit: "c2"}
+	build := certificate.Build{Module: "v1", Commit: "c2"}
 	want := `other sources, whose numbers may differ: commit: "c2" here, "c1" there`
-	if err := a.sources(here); err == nil || !strings.Contains(err.Error(), want) {
+	if err := a.sources(build); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	if a.commit = true; a.sources(here) != nil || a.sources(a.Builds[0]) != nil {
+	if a.commit = true; a.sources(build) != nil || a.sources(a.Builds[0]) != nil {
 		t.Error("refused although -other_commit was given")
 	}
 	if a.commit = false; a.sources(a.Builds[0]) != nil || a.sources(certificate.Build{Module: "devel"}) != nil {
 		t.Error("the same commit, or an unknown one, was refused")
 	}
 	for args, want := range map[string]string{
-		"-replay " + dir + " -with " + other:    `compare: config: got "seed 2", want "seed 1"`,
-		"-replay " + own:                        `code: "hook gradients" is not the library's`,
-		"-replay " + dir + " -other_commit":     "equal to the last bit: 12 steps",
-		"-replay " + own + " -segments 1":       `not covered: "hook gradients"`,
-		"-replay " + other + "/step-00000009":   "equal to the last bit: 9 steps",
-		"-replay " + own + " -with " + own + "": "equal to the last bit in 13 links",
+		"-replay " + dir + " -with " + second:         `compare: config: got "seed 2", want "seed 1"`,
+		"-replay " + hooked:                           `code: "hook gradients" is not the library's`,
+		"-replay " + dir + " -other_commit":           "equal to the last bit: 12 steps",
+		"-replay " + hooked + " -segments 1":          `not covered: "hook gradients"`,
+		"-replay " + second + "/step-00000009":        "equal to the last bit: 9 steps",
+		"-replay " + hooked + " -with " + hooked + "": "equal to the last bit in 13 links",
 	} {
 		if _, out, complaint := do(strings.Fields(args)...); !strings.Contains(out+complaint, want) {
 			t.Errorf("%s: got %s%s, want %q", args, out, complaint, want)

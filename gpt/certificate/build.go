@@ -26,8 +26,8 @@ type Build struct {
 	From int `json:"from"` // the number of steps done before its first one
 	// Module is the version of this library in a program that requires it, with its hash, or else "devel".
 	Module string `json:"module"`
-	// Commit is that of the program's sources, with "+changes" if they were changed since. It is empty if the compiler
-	// did not know it: go run knows it only with -buildvcs=true.
+	// Commit names the program's sources, with "+changes" if they were changed since. It is empty if the compiler did
+	// not know it: go run knows it only with -buildvcs=true.
 	Commit  string `json:"commit"`
 	Program string `json:"program"` // the SHA-256 of the program, unless the commit determines its sources
 	Go      string `json:"go"`

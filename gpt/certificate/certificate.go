@@ -2,17 +2,17 @@
 // whether they are equal to the last bit. Start with Chain, which a trainer adds every step to, and Decode.
 //
 // A certificate has at most 10 kB, however long the run is, unless the configuration alone takes more than 2.5 kB. It
-// holds the configuration, the SHA-256 of text and tokenizer, the builds that computed the steps, and a chain of links.
-// The digest of step k is
+// holds the configuration, the SHA-256 of text and tokenizer, the builds that computed the steps, and a chain of
+// links. The digest of step k is
 //
 //	hₖ = SHA-256(hₖ₋₁ ‖ k ‖ loss ‖ norm of the gradient)
 //
-// of the 32 bytes before, 0 at the beginning, and of three numbers of 8 bytes, the lowest first, where loss and norm are
-// the bits of a float64. It covers every step and depends on nothing else, so that one digest compares two runs. A link
-// holds the digest and the numbers of its step. There is a link at the steps 1, 2, 4, 8 and 16, at every n-th step,
-// where n is the smallest power of two that leaves at most 12, and at up to 5 checkpoints, with the hashes of weights,
-// moments, states and the generator that draws batches. Each link ends with a sum over it and all before it; the last
-// one is the beginning of the certificate's SHA-256.
+// of the 32 bytes before, 0 at the beginning, and of three numbers of 8 bytes, the lowest first, where loss and norm
+// are the bits of a float64. It covers every step and depends on nothing else, so that one digest compares two runs. A
+// link holds the digest and the numbers of its step. There is a link at the steps 1, 2, 4, 8 and 16, at every n-th
+// step, where n is the smallest power of two that leaves at most 12, and at up to 5 checkpoints, with the hashes of
+// weights, moments, states and the generator that draws batches. Each link ends with a sum over it and all before it;
+// the last one is the beginning of the certificate's SHA-256.
 //
 // Sums show damage and careless edits. Whoever computes them again can write any certificate: it is not signed, says
 // nothing about who made it, and claims nothing that it does not contain. A replay finds every false number.
@@ -29,13 +29,13 @@ import (
 // File is the name of a certificate in a checkpoint and beside the checkpoints of a run.
 const File = "certificate.json"
 
-// MaxSize is the size in bytes of the largest certificate that is read.
-const MaxSize = 1 << 20
+// maxSize is the size in bytes of the largest certificate that is read.
+const maxSize = 1 << 20
 
 const (
 	format = "pedestrian certificate 1"
-	about  = "Replay it: go run ./examples/verify -replay certificate.json. It is not signed, and claims nothing that " +
-		"it does not contain."
+	about  = "Replay it: go run ./examples/verify -replay certificate.json. It is not signed, and claims nothing " +
+		"that it does not contain."
 	notCovered = "not covered"
 )
 
@@ -134,7 +134,7 @@ func (c *Certificate) At(step int) (l Link, ok bool) {
 
 // Open reads the certificate at path.
 func Open(path string) (*Certificate, error) {
-	data, err := file.Read(path, MaxSize)
+	data, err := file.Read(path, maxSize)
 	if err != nil {
 		return nil, err
 	}

@@ -20,9 +20,9 @@ const (
 // zero is the digest of no steps.
 var zero = strings.Repeat("0", 2*sha256.Size)
 
-// every returns the n of the regular links of a chain from one step to another: the smallest power of two that leaves
+// spacing returns the n of the regular links of a chain from one step to another: the smallest power of two that leaves
 // at most maxRegular.
-func every(from, to int) (n int) {
+func spacing(from, to int) (n int) {
 	for n = 1; to/n-from/n > maxRegular; {
 		n *= 2
 	}
@@ -31,12 +31,12 @@ func every(from, to int) (n int) {
 
 // regular reports whether a chain from one step to another has a link at a step, whether or not it is a checkpoint.
 func regular(from, to, step int) bool {
-	return from < step && step <= to && (step%every(from, to) == 0 || step <= dense && step&(step-1) == 0)
+	return from < step && step <= to && (step%spacing(from, to) == 0 || step <= dense && step&(step-1) == 0)
 }
 
 // nextRegular returns the first regular step after the given one, or one beyond the last.
 func nextRegular(from, to, step int) int {
-	n := every(from, to)
+	n := spacing(from, to)
 	next := (step/n + 1) * n
 	for power := 1; power <= dense; power *= 2 {
 		if power > step && power > from {
@@ -77,9 +77,9 @@ func (c *Chain) Add(step int, loss, norm float64) {
 	if step != c.step+1 {
 		*c = Begin(step - 1)
 	}
-	c.digest = next(c.digest, step, loss, norm)
+	c.digest = follow(c.digest, step, loss, norm)
 	c.step, c.loss, c.norm = step, loss, norm
-	if every(c.from, step) != every(c.from, step-1) {
+	if spacing(c.from, step) != spacing(c.from, step-1) {
 		c.thin()
 	}
 	if regular(c.from, step, step) {
@@ -87,8 +87,8 @@ func (c *Chain) Add(step int, loss, norm float64) {
 	}
 }
 
-// next returns the digest of a step after that of the step before.
-func next(digest [sha256.Size]byte, step int, loss, norm float64) [sha256.Size]byte {
+// follow returns the digest of a step, from the digest of the step before.
+func follow(digest [sha256.Size]byte, step int, loss, norm float64) [sha256.Size]byte {
 	var b [sha256.Size + 24]byte
 	copy(b[:], digest[:])
 	binary.LittleEndian.PutUint64(b[sha256.Size:], uint64(step))
@@ -165,7 +165,7 @@ func (c *Chain) Certificate(r Run) (*Certificate, error) {
 }
 
 // Resume returns the chain of a run that continues at a step with the program of the given build, from the certificate
-// of its checkpoint, whose last link must be that of the step.
+// of its checkpoint, whose last link must be at the step.
 func (c *Certificate) Resume(step int, now Build) (chain Chain, err error) {
 	if c == nil {
 		return chain, errors.New("certificate: got nil, want one of Open")

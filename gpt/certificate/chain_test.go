@@ -31,11 +31,11 @@ func stateAt(step int) State {
 }
 
 // trained adds the steps up to the given one, with a checkpoint after every number of steps.
-func trained(c *Chain, to, every int) {
-	for step := c.Step() + 1; step <= to; step++ {
+func trained(c *Chain, end, interval int) {
+	for step := c.Step() + 1; step <= end; step++ {
 		loss, norm := numbers(step)
 		c.Add(step, loss, norm)
-		if step%every == 0 || step == to {
+		if step%interval == 0 || step == end {
 			c.Saved(stateAt(step))
 		}
 	}
@@ -97,7 +97,7 @@ func TestLinks(t *testing.T) {
 // However long a run is, and however often it is saved, a certificate has at most 10 kB.
 func TestSize(t *testing.T) {
 	longest := 0
-	for _, every := range []int{1, 7, 250, 1000} {
+	for _, interval := range []int{1, 7, 250, 1000} {
 		c := Chain{leftOut: 9}
 		for i := range maxBuilds {
 			b := ThisBuild()
@@ -108,7 +108,7 @@ func TestSize(t *testing.T) {
 		for step := 1; step < 70000; step++ {
 			loss, norm := numbers(step)
 			c.Add(step, loss, norm)
-			if step%every == 0 {
+			if step%interval == 0 {
 				s := stateAt(step)
 				s.States = s.Weights
 				c.Saved(s)
@@ -129,9 +129,9 @@ func TestSize(t *testing.T) {
 // A run that ends at any step and is resumed from its certificate has the certificate of one that does not end.
 func TestResume(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	var whole Chain
-	trained(&whole, 700, 20)
-	want, _ := written(t, whole)
+	var uninterrupted Chain
+	trained(&uninterrupted, 700, 20)
+	want, _ := written(t, uninterrupted)
 	for range 20 {
 		var c Chain
 		for c.Step() < 700 {
@@ -214,8 +214,8 @@ func TestDigest(t *testing.T) {
 					change(loss, norm)
 				}
 			})
-			if other, twice := seen[digest]; twice {
-				t.Errorf("step %d, %s: the digest of %s", at, name, other)
+			if earlier, twice := seen[digest]; twice {
+				t.Errorf("step %d, %s: the digest of %s", at, name, earlier)
 			}
 			seen[digest] = fmt.Sprint(name, at)
 		}

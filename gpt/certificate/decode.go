@@ -16,11 +16,11 @@ const (
 	maxCode = 100 // largest number of parts and hooks of the user
 )
 
-// Decode reads a certificate, of at most MaxSize bytes. An edited part or link is an error that names it: its sum is
-// not that of its content. So are links that are not at the steps where a chain has them.
+// Decode reads a certificate, of at most 1 MiB. An edited part or link is an error that names it: its sum does not fit.
+// So are links that are not at the steps where a chain has them.
 func Decode(data []byte) (*Certificate, error) {
-	if len(data) > MaxSize {
-		return nil, errors.Errorf("got %d bytes, want at most %d", len(data), MaxSize)
+	if len(data) > maxSize {
+		return nil, errors.Errorf("got %d bytes, want at most %d", len(data), maxSize)
 	}
 	var d document
 	if err := field.UnmarshalStrict(data, &d); err != nil {
@@ -74,7 +74,7 @@ func sameLines(data, again []byte) error {
 	return nil
 }
 
-// checkSeals returns an error that names the first link whose sum is not that of the links up to it.
+// checkSeals returns an error that names the first link whose sum does not fit the links up to it.
 func (d *document) checkSeals() error {
 	seals, err := d.seals()
 	if err != nil {
@@ -159,7 +159,7 @@ func (d *document) checkLinks() error {
 	for _, l := range d.Links {
 		switch {
 		case l.Step <= at:
-			return errors.Errorf("link of step %d: stands after that of step %d", l.Step, at)
+			return errors.Errorf("link of step %d: stands after the link of step %d", l.Step, at)
 		case math.IsNaN(l.Loss+l.Norm) || math.IsInf(l.Loss, 0) || math.IsInf(l.Norm, 0):
 			return errors.Errorf("link of step %d: got loss %v, norm %v, want finite numbers", l.Step, l.Loss, l.Norm)
 		case !isHash(l.Digest, false):

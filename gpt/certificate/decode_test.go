@@ -80,11 +80,11 @@ func TestEdits(t *testing.T) {
 		}
 		at := places[rng.IntN(len(places))][0]
 		old := lines[i][at]
-		other := byte('0' + rng.IntN(10))
-		if old == other {
+		replacement := byte('0' + rng.IntN(10))
+		if old == replacement {
 			continue
 		}
-		line := lines[i][:at] + string(other) + lines[i][at+1:]
+		line := lines[i][:at] + string(replacement) + lines[i][at+1:]
 		_, err := Decode([]byte(strings.Join(lines[:i], "") + line + strings.Join(lines[i+1:], "")))
 		key := regexp.MustCompile(`^\{?"(\w+)"`).FindStringSubmatch(lines[i])[1]
 		want := map[string][]string{
@@ -100,7 +100,7 @@ func TestEdits(t *testing.T) {
 			named = named || err != nil && strings.Contains(err.Error(), w)
 		}
 		if !named {
-			t.Errorf("%s, byte %d, %c for %c: got %v, want it named by %v", key, at, other, old, err, want)
+			t.Errorf("%s, byte %d, %c for %c: got %v, want it named by %v", key, at, replacement, old, err, want)
 		}
 		edited[key]++
 		tried++
@@ -131,7 +131,7 @@ func TestHostileCertificates(t *testing.T) {
 		return strings.Join(f(append([]string{}, lines...)), "")
 	}
 	for name, test := range map[string]struct{ data, want string }{
-		"huge":    {strings.Repeat(" ", MaxSize+1), "bytes, want at most 1048576"},
+		"huge":    {strings.Repeat(" ", maxSize+1), "bytes, want at most 1048576"},
 		"nothing": {"", "unexpected end"},
 		"another": {`{"format": "pedestrian certificate 2"}`, `format: got pedestrian certificate 2, want`},
 		"cut":     {good[:len(good)-40], "line"},
@@ -170,7 +170,7 @@ func TestFormOfAChain(t *testing.T) {
 	trained(&c, 100, 25)
 	for want, change := range map[string]func(c *Certificate){
 		"link of step 8 is missing": func(c *Certificate) { c.Links = append(c.Links[:3], c.Links[4:]...) },
-		"stands after that of step": func(c *Certificate) { c.insert(2, c.Links[1]) },
+		"stands after the link of":  func(c *Certificate) { c.insert(2, c.Links[1]) },
 		"digest: got":               func(c *Certificate) { c.Links[2].Digest = "abc" },
 		"got no hash of weights":    func(c *Certificate) { l := c.Links[5]; l.Step++; c.insert(6, l) },
 		"want a SHA-256":            func(c *Certificate) { c.Links[2].Moments = strings.Repeat("x", 64) },
@@ -194,7 +194,7 @@ func TestFormOfAChain(t *testing.T) {
 		},
 		"of checkpoints, want at": func(c *Certificate) { crowd(c) },
 		"bytes, want at most 104857": func(c *Certificate) {
-			c.Config = fmt.Append(nil, `["`, strings.Repeat("x", MaxSize), `"]`)
+			c.Config = fmt.Append(nil, `["`, strings.Repeat("x", maxSize), `"]`)
 		},
 	} {
 		made, err := c.Certificate(sample())

@@ -115,8 +115,8 @@ func (c *Certificate) Encode() ([]byte, error) {
 		return nil, errors.Wrap(err, "certificate")
 	}
 	data, err := d.lines()
-	if err == nil && len(data) > MaxSize {
-		err = errors.Errorf("certificate: got %d bytes, want at most %d", len(data), MaxSize)
+	if err == nil && len(data) > maxSize {
+		err = errors.Errorf("certificate: got %d bytes, want at most %d", len(data), maxSize)
 	}
 	return data, err
 }

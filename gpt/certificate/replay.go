@@ -66,19 +66,6 @@ func (d *Difference) Error() string {
 
 var errNoReplay = errors.New("replay: got nil, want one of Certificate.Replay")
 
-// Next returns the step of the next link, or 0 after the last.
-func (r *Replay) Next() int {
-	if r == nil || r.certificate == nil {
-		return 0
-	}
-	for _, l := range r.certificate.Links {
-		if l.Step > r.step {
-			return l.Step
-		}
-	}
-	return 0
-}
-
 // Compared returns the number of links and of states that were equal.
 func (r *Replay) Compared() (links, states int) {
 	if r == nil {
@@ -96,7 +83,7 @@ func (r *Replay) Step(step int, loss, norm float64) error {
 	if step != r.step+1 {
 		return errors.Errorf("replay: got step %d, want step %d", step, r.step+1)
 	}
-	r.digest = next(r.digest, step, loss, norm)
+	r.digest = follow(r.digest, step, loss, norm)
 	r.step = step
 	l, ok := r.certificate.At(step)
 	if !ok {
@@ -106,9 +93,9 @@ func (r *Replay) Step(step int, loss, norm float64) error {
 	digest := hex.EncodeToString(r.digest[:])
 	switch {
 	case math.Float64bits(loss) != math.Float64bits(l.Loss):
-		d.Field, d.Want, d.Got = "loss", bits(l.Loss), bits(loss)
+		d.Field, d.Want, d.Got = "loss", Bits(l.Loss), Bits(loss)
 	case math.Float64bits(norm) != math.Float64bits(l.Norm):
-		d.Field, d.Want, d.Got = "norm of the gradient", bits(l.Norm), bits(norm)
+		d.Field, d.Want, d.Got = "norm of the gradient", Bits(l.Norm), Bits(norm)
 	case digest != l.Digest:
 		d.Field, d.Want, d.Got = "digest of the losses and norms", l.Digest, digest
 	default:
@@ -119,19 +106,8 @@ func (r *Replay) Step(step int, loss, norm float64) error {
 	return d
 }
 
-// Equal returns a Difference if the loss or the norm of a step differ in a bit between a record of each step, such as
-// metrics, and a replay.
-func Equal(step int, want, got [2]float64) error {
-	for i, name := range []string{"loss", "norm of the gradient"} {
-		if math.Float64bits(want[i]) != math.Float64bits(got[i]) {
-			return &Difference{step, step - 1, name, bits(want[i]), bits(got[i])}
-		}
-	}
-	return nil
-}
-
-// bits returns a number with its bits.
-func bits(x float64) string { return fmt.Sprintf("%v (0x%016x)", x, math.Float64bits(x)) }
+// Bits returns a number for a message, with its bits.
+func Bits(x float64) string { return fmt.Sprintf("%v (0x%016x)", x, math.Float64bits(x)) }
 
 // State compares the files of a checkpoint at the last step with the link there, if it has hashes.
 func (r *Replay) State(s State) error {
@@ -175,7 +151,7 @@ func (c *Certificate) Compare(other *Certificate) (links int, err error) {
 	return c.compareLinks(other)
 }
 
-// unlike returns the settings of c that differ from those of another certificate.
+// unlike returns the settings of c that differ from the settings of another certificate.
 func (c *Certificate) unlike(other *Certificate) string {
 	var mine, theirs map[string]json.RawMessage
 	if field.UnmarshalPart(c.Config, &mine) != nil || field.UnmarshalPart(other.Config, &theirs) != nil {
@@ -202,9 +178,9 @@ func (c *Certificate) compareLinks(other *Certificate) (links int, err error) {
 		d := &Difference{Step: l.Step, Since: r.equal}
 		switch {
 		case math.Float64bits(l.Loss) != math.Float64bits(was.Loss):
-			d.Field, d.Want, d.Got = "loss", bits(was.Loss), bits(l.Loss)
+			d.Field, d.Want, d.Got = "loss", Bits(was.Loss), Bits(l.Loss)
 		case math.Float64bits(l.Norm) != math.Float64bits(was.Norm):
-			d.Field, d.Want, d.Got = "norm of the gradient", bits(was.Norm), bits(l.Norm)
+			d.Field, d.Want, d.Got = "norm of the gradient", Bits(was.Norm), Bits(l.Norm)
 		case l.Digest != was.Digest:
 			d.Field, d.Want, d.Got = "digest of the losses and norms", was.Digest, l.Digest
 		case l.State != (State{}):

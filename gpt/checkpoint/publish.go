@@ -37,8 +37,8 @@ func (d *Dir) publish(tmp, name string) error {
 	return d.disk.syncDir(d.path)
 }
 
-// beside copies the files with Beside of a staged checkpoint into the directory, each completely or not at all.
-func (d *Dir) beside(tmp string, files []File) error {
+// copyBeside copies the files with Beside of a staged checkpoint into the directory, each completely or not at all.
+func (d *Dir) copyBeside(tmp string, files []File) error {
 	for _, f := range files {
 		if !f.Beside {
 			continue
@@ -78,8 +78,8 @@ func (d *Dir) checkLater(step int) error {
 	return nil
 }
 
-// prune removes the checkpoints of earlier steps except the newest ones, damaged ones first. Later ones stay, because the
-// caller has not read them.
+// prune removes the checkpoints of earlier steps except the newest ones, damaged ones first. Later ones stay, because
+// the caller has not read them.
 func (d *Dir) prune(step int) error {
 	names, err := d.disk.list(d.path)
 	if err != nil {

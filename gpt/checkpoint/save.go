@@ -26,9 +26,10 @@ type File struct {
 // this checkpoint, whatever happens to the process or the power. Until then, and after an error, Load returns either
 // this checkpoint or the previous one, each complete.
 //
-// Save keeps this checkpoint and the newest of earlier steps, one or Keep, and removes other earlier ones. It replaces an existing
-// checkpoint of the same step. It never removes one of a later step: that is an error, unless Dir.Load has skipped it
-// as damaged. A process that ends during Save may leave a newer file of File.Beside than the newest checkpoint.
+// Save keeps this checkpoint and the newest of earlier steps, one or Keep, and removes other earlier ones. It replaces
+// an existing checkpoint of the same step. It never removes one of a later step: that is an error, unless Dir.Load has
+// skipped it as damaged. A process that ends during Save may leave a newer file of File.Beside than the newest
+// checkpoint.
 func (d *Dir) Save(step int, files []File) error {
 	if err := d.open(); err != nil {
 		return errors.Wrapf(err, "saving step %d", step)
@@ -59,7 +60,7 @@ func (d *Dir) save(step int, files []File) error {
 	if err := d.stage(tmp, files); err != nil {
 		return err
 	}
-	if err := d.beside(tmp, files); err != nil {
+	if err := d.copyBeside(tmp, files); err != nil {
 		return err
 	}
 	if err := d.publish(tmp, stepName(step)); err != nil {

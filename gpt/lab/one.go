@@ -12,7 +12,9 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
 
@@ -80,6 +82,9 @@ func (o *one) whole(ctx context.Context) error {
 		return err
 	}
 	if err := o.train(ctx); err != nil {
+		return err
+	}
+	if err := o.certify(); err != nil {
 		return err
 	}
 	return o.measure(ctx)
@@ -236,10 +241,31 @@ func (o *one) summarise() {
 	r.Curve, o.Trial.Timing = o.Curve, o.Timing
 	r.Steps = o.Steps
 	if r.Diverged > 0 {
-		r.Loss, r.Measures, r.Steps = 0, nil, r.Diverged
+		r.Loss, r.Measures, r.Steps, r.Chain = 0, nil, r.Diverged, ""
 	}
 	r.Tokens = float64(r.Steps) * float64(c.BatchSize*c.GradientAccumulationSteps) * float64(c.BlockSize)
 	r.FLOPs = r.Tokens * gpt.FLOPsPerToken(c)
+}
+
+// certify writes the certificate of the steps into the study.
+func (o *one) certify() error {
+	files, err := o.Files()
+	if err != nil {
+		return err
+	}
+	c, err := train.Certify(files)
+	if err != nil {
+		return err
+	}
+	data, err := c.Encode()
+	if err != nil {
+		return err
+	}
+	o.Result.Chain = c.Last().Digest
+	if o.study.Dir == "" { // a trial that is repeated
+		return nil
+	}
+	return file.Replace(o.study.certificateOf(o.Trial), func(w io.Writer) error { _, err := w.Write(data); return err })
 }
 
 // save writes a checkpoint of the present step.

@@ -16,6 +16,7 @@ type Report struct {
 	Tables  []Table // by text
 	Trials  []*Trial
 	Missing int    // the number of trials that are known to be missing; with any, there are no verdicts
+	SHA256  string // of the function SHA256, of all trials
 	Program string // the sources: the commit from which the program was built, or the SHA-256 of the program
 }
 
@@ -84,9 +85,16 @@ func (s *Study) Report() (*Report, error) {
 	if r.Program, err = program(); err != nil {
 		return nil, err
 	}
+	var lines []string
 	for t := range v.finished() {
 		r.Trials = append(r.Trials, t)
+		line, err := repeated(t.Identity, t.Result)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, line)
 	}
+	r.SHA256 = hashOf(lines)
 	for i, row := range v.cells {
 		table := Table{Text: s.Texts[i].Name, SHA256: s.Texts[i].Corpus.SHA256()}
 		table.BytesPerToken, err = text.BytesPerToken(s.Texts[i].Corpus.Val(), s.Texts[i].Tokenizer)

@@ -18,20 +18,23 @@ import (
 //
 //	study.json              the name of the study and its texts
 //	results/KEY.json        the record of a trial, complete
+//	certificates/KEY.json   the certificate of its steps
 //	trials/KEY/             the checkpoints of a trial that is being run, locked by its process
 //
 // Several processes share the directory: a record is written under another name and renamed, and a trial is run by the
 // process that holds its lock.
 const (
-	studyFile  = "study.json"
-	resultsDir = "results"
-	trialsDir  = "trials"
+	studyFile       = "study.json"
+	resultsDir      = "results"
+	certificatesDir = "certificates"
+	trialsDir       = "trials"
 )
 
 // record is the content of a file of results.
 type record struct {
 	Key      string          `json:"key"`
-	Identity json.RawMessage `json:"identity"` // whose SHA-256 is the key
+	Name     string          `json:"name,omitempty"` // of the trial, for messages
+	Identity json.RawMessage `json:"identity"`       // whose SHA-256 is the key
 	Result   Result          `json:"result"`
 	Timing   Timing          `json:"timing"`
 	SHA256   string          `json:"sha256"` // of this object with an empty sha256
@@ -54,33 +57,48 @@ const maxRecord = 64 << 20
 // recall reads the record of t, if there is one. A record that was edited or damaged is an error.
 func (s *Study) recall(t *Trial) (found bool, err error) {
 	path := s.recordOf(t)
-	data, err := file.Read(path, maxRecord)
+	r, err := readRecord(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	var r record
-	if err := field.Unmarshal(data, &r); err != nil {
-		return false, errors.Wrapf(err, "%s: damaged; without the file, the trial runs again", path)
-	}
-	was := r.SHA256
-	var identity bytes.Buffer
-	again, err := r.sealed()
-	err = cmp.Or(err, json.Compact(&identity, r.Identity))
-	if err != nil || r.Key != t.Key || !bytes.Equal(identity.Bytes(), t.Identity) ||
-		!bytes.Equal(bytes.TrimSpace(data), again) {
-		return false, errors.Errorf("%s: edited: its sha256 %.12s is not that of its content; "+
-			"without the file, the trial runs again", path, was)
+	if r.Key != t.Key || !bytes.Equal(r.Identity, t.Identity) {
+		return false, edited(path, r)
 	}
 	t.Result, t.Timing = r.Result, r.Timing
 	return true, nil
 }
 
+// readRecord reads a record. One that was edited or damaged is an error.
+func readRecord(path string) (r record, err error) {
+	data, err := file.Read(path, maxRecord)
+	if err != nil {
+		return r, err
+	}
+	if err := field.Unmarshal(data, &r); err != nil {
+		return r, errors.Wrapf(err, "%s: damaged; without the file, the trial runs again", path)
+	}
+	again, err := r.sealed()
+	var identity bytes.Buffer
+	err = cmp.Or(err, json.Compact(&identity, r.Identity))
+	if err != nil || sum(identity.Bytes()) != r.Key || !bytes.Equal(bytes.TrimSpace(data), again) {
+		return r, edited(path, r)
+	}
+	r.Identity = identity.Bytes()
+	return r, nil
+}
+
+// edited returns the error for a record whose hash does not fit.
+func edited(path string, r record) error {
+	return errors.Errorf("%s: edited: its sha256 %.12s is not the hash of its content; without the file, the trial "+
+		"runs again", path, r.SHA256)
+}
+
 // keep writes the record of t, completely or not at all.
 func (s *Study) keep(t *Trial) error {
-	data, err := record{Key: t.Key, Identity: t.Identity, Result: t.Result, Timing: t.Timing}.sealed()
+	data, err := record{Key: t.Key, Name: t.name(), Identity: t.Identity, Result: t.Result, Timing: t.Timing}.sealed()
 	if err != nil {
 		return err
 	}
@@ -101,7 +119,10 @@ func (s *Study) clear(t *Trial) error {
 }
 
 func (s *Study) recordOf(t *Trial) string { return filepath.Join(s.Dir, resultsDir, t.Key+".json") }
-func (s *Study) trialOf(t *Trial) string  { return filepath.Join(s.Dir, trialsDir, t.Key) }
+func (s *Study) certificateOf(t *Trial) string {
+	return filepath.Join(s.Dir, certificatesDir, t.Key+".json")
+}
+func (s *Study) trialOf(t *Trial) string { return filepath.Join(s.Dir, trialsDir, t.Key) }
 
 // question identifies the study of a directory.
 type question struct {
@@ -111,7 +132,7 @@ type question struct {
 
 // claim makes the directory that of s. It is an error if the directory belongs to another study.
 func (s *Study) claim() error {
-	for _, dir := range []string{resultsDir, trialsDir} {
+	for _, dir := range []string{resultsDir, certificatesDir, trialsDir} {
 		if err := os.MkdirAll(filepath.Join(s.Dir, dir), 0o755); err != nil {
 			return err
 		}

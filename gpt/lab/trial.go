@@ -4,15 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"io"
-	"os"
 	"runtime/debug"
 	"strings"
-	"sync"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/certificate"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
-	"github.com/pedestrian-ml/pedestrian/internal/file"
 )
 
 // Trial is one arm trained with one seed on one text.
@@ -47,6 +44,10 @@ type Result struct {
 	Diverged   int                `json:"diverged,omitempty"` // the step whose loss was not finite, if any
 	Curve      []Point            `json:"curve,omitempty"`
 	Measures   map[string]float64 `json:"measures,omitempty"`
+
+	// Chain is the digest of the losses and norms of all steps, certificate.Link.Digest. Results of earlier versions,
+	// and of trials that diverged, have none.
+	Chain string `json:"chain,omitempty"`
 }
 
 // Point is an evaluation during a trial: estimates of the losses in nats per token after a number of steps.
@@ -102,7 +103,7 @@ func (s *Study) identify(t *Trial, versions map[string]string) error {
 	if err != nil {
 		return err
 	}
-	code, err := version()
+	code, err := certificate.Source()
 	if err != nil {
 		return err
 	}
@@ -129,31 +130,9 @@ func sum(data []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// version names the sources of the program: the commit from which it was built, if nothing was changed since, and
-// otherwise the SHA-256 of the program itself, which contains all of its code.
-var version = sync.OnceValues(func() (string, error) {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		if v := committed(info); v != "" {
-			return v, nil
-		}
-	}
-	path, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	f, err := file.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	_, err = io.Copy(h, f)
-	return "sha256:" + hex.EncodeToString(h.Sum(nil)), err
-})
-
-// program returns version for a reader: with the commit of a program whose sources were changed since.
+// program returns certificate.Source for a reader: with the commit of a program whose sources were changed since.
 func program() (string, error) {
-	v, err := version()
+	v, err := certificate.Source()
 	if info, ok := debug.ReadBuildInfo(); ok && strings.HasPrefix(v, "sha256:") {
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {
@@ -162,22 +141,4 @@ func program() (string, error) {
 		}
 	}
 	return v, err
-}
-
-// committed returns the commit and the program's name if they determine all code: nothing is changed since the commit,
-// and no module is replaced by a folder. Otherwise it returns "".
-func committed(info *debug.BuildInfo) (v string) {
-	settings := map[string]string{}
-	for _, s := range info.Settings {
-		settings[s.Key] = s.Value
-	}
-	for _, m := range info.Deps {
-		if m.Replace != nil && m.Replace.Version == "" {
-			return ""
-		}
-	}
-	if settings["vcs.revision"] == "" || settings["vcs.modified"] != "false" {
-		return ""
-	}
-	return info.Path + "@" + settings["vcs.revision"]
 }

@@ -113,7 +113,7 @@ func (h Hooks) Code() (list []certificate.Code) {
 func Certify(files []checkpoint.File) (*certificate.Certificate, error) {
 	i := slices.IndexFunc(files, func(f checkpoint.File) bool { return f.Name == certificate.File })
 	if i < 0 || files[i].Write == nil {
-		return nil, errors.Errorf("certify: got files without %s, want those of a trainer", certificate.File)
+		return nil, errors.Errorf("certify: got files without %s, want the files of a trainer", certificate.File)
 	}
 	var b bytes.Buffer
 	if err := files[i].Write(&b); err != nil {
@@ -143,8 +143,8 @@ func (c *Core) restoreChain(cp *checkpoint.Checkpoint) error {
 	return CheckState(was, cp)
 }
 
-// CheckState returns an error that names the first file of a checkpoint whose hash is not that in the link of its step,
-// or that there is no such link.
+// CheckState returns an error that names the first file of a checkpoint whose hash is not in the link of its step, or
+// says that there is no such link.
 func CheckState(c *certificate.Certificate, cp *checkpoint.Checkpoint) error {
 	if c == nil || cp == nil {
 		return errors.New("certificate: got no certificate or no checkpoint")

@@ -42,7 +42,7 @@ type Task struct {
 	// Batches, which is optional, is the generator with which Fill draws. It is part of the State, and a step that
 	// fails sets it back.
 	Batches *rand.PCG
-	// Certified, which is optional, describes the run in its certificate. Its Text is that of Corpus.
+	// Certified, which is optional, describes the run in its certificate. The Text comes from Corpus.
 	Certified func() (certificate.Run, error)
 	// Facts holds further lines on which the machines of a Group must agree, such as the fields of the network. Each
 	// line is a name and a value.

@@ -45,6 +45,17 @@ func stampOf(cp *checkpoint.Checkpoint) (s stamp) {
 	return s
 }
 
+// Named opens the text that has the given Name: of a file, tinyshakespeare or the stand-in.
+func Named(ctx context.Context, name string, stderr io.Writer) (Source, error) {
+	switch name {
+	case standinName:
+		return standin(nil), nil
+	case downloadName:
+		name = ""
+	}
+	return Open(ctx, name, stderr)
+}
+
 // Of opens the text of a checkpoint's run: the stand-in if the run began on it, otherwise what Open returns for the
 // path that At returns.
 func Of(ctx context.Context, cp *checkpoint.Checkpoint, stderr io.Writer) (Source, error) {

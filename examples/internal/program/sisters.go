@@ -4,8 +4,8 @@ package program
 // every program compares them with its help.
 func Sisters() [][2]string {
 	return [][2]string{
-		{"tinyshakespeare", "config curvature data keep_checkpoints model preset resume sample_only serve tokenizer min_p prompt " +
-			"repetition_penalty stop temperature tokens top_k top_p weights fast_reduce timeout"},
+		{"tinyshakespeare", "config curvature data keep_checkpoints model preset resume sample_only serve tokenizer " +
+			"min_p prompt repetition_penalty stop temperature tokens top_k top_p weights fast_reduce timeout"},
 		{"induction", "picture preset resume"},
 		{"reasoning", "bits resume tests preset slip steps clip epochs objective reward_rate rounds"},
 		{"lab compare", "data tokenizer arms parts cross until max_seeds looks boundary budget tune tuning_seeds " +
@@ -18,6 +18,7 @@ func Sisters() [][2]string {
 			"tensorboard report json quick study"},
 		{"lab transfer", "widths rates data tokenizer preset seeds target matters measures contexts name jobs part " +
 			"tensorboard report json quick study"},
+		{"lab replay", "data n other_commit quick replay trials"},
 		{"bench", "arms baseline preset shape steps weights compare gomlx llama python quick"},
 		{"graph", "preset dot"},
 		{"chat", "adapter model template weights cut min_p repetition_penalty system temperature tokens top_k top_p " +

@@ -138,6 +138,7 @@ var rules = []struct{ pattern, why string }{
 	{`^text\.WriteShards 0=typo`, "a directory's name"},
 	{`^train\.New 2\.Done=\d`, "another step"},
 	{`^train\.New 2\.Loads=of zeros`, "no experts"},
+	{`^train\.New 2\.Hooks\.Source=typo`, "the source of the hooks, which only certificates hold"},
 	{`^train\.New 2\.Check=of zeros`, "it finds nothing replaced"},
 	{
 		`^train\.New 2\.(Corpus=of zeros|Batches=zero|Carried=of zeros)`,
