@@ -106,7 +106,16 @@ func place(dir string) (*workplace, error) {
 	if state != success {
 		return nil, fmt.Errorf("a folder with random weights: %s", output)
 	}
+	// A run with its certificate, and a study.
+	state, output = p.try(command{text: `go run ./examples/tinyshakespeare -data input.txt -max_iters 9 -eval_interval 3 \
+		-eval_iters 1 -tokens 0 -out_dir other && cp other/certificate.json . &&
+		go run ./examples/lab -quick -data input.txt -out_dir study`}, 5*time.Minute)
+	if state != success {
+		return nil, fmt.Errorf("a run and a study: %s", output)
+	}
 	p.values = []value{
+		{"-replay out -with other", "-replay other -with other"},
+		{"-replay DIR", "-replay study"},
 		{"-llama DIR", "-llama " + os.Getenv("PEDESTRIAN_LLAMA")},
 		{"-choices FILE.jsonl", "-choices choices.jsonl"},
 		{"-dpo FILE.jsonl", "-dpo chosen.jsonl"},
