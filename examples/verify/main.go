@@ -100,7 +100,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.Old("checkpoint", "model")
 	flags.Often("preset attention position norm block mlp activation head n_layer n_head n_embd block_size bias " +
 		"batch_size " +
-		"seed precision loss model data all exact hash page json replay segments")
+		"seed precision loss model data all exact hash page json replay")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

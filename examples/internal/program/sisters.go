@@ -27,7 +27,7 @@ func Sisters() [][2]string {
 		{"translate", "source_size source_vocab target_size target_vocab mixed_keys below data held_out minutes " +
 			"preset " +
 			"resume source_unit target_unit tests beams length_penalty model translate"},
-		{"verify", "preset data exact json loss model all page other_commit replay segments with"},
+		{"verify", "preset data exact hash json loss model all page other_commit replay segments with"},
 		{"scaling", "measure measured micro_ms network plot preset"},
 		{"gpt2 write", "adapter model min_p prompt repetition_penalty temperature tokens top_k top_p weights"},
 		{"gpt2 eval", "adapter model data stride weights"},
