@@ -10,8 +10,8 @@ import (
 // other.
 var layers = [][]string{
 	{
-		"internal/blocks", "internal/elementary", "internal/file", "internal/flags", "internal/heap", "internal/spelling",
-		"internal/structured", "graph/internal/memory", "graph/internal/kernel/fma",
+		"internal/blocks", "internal/elementary", "internal/file", "internal/flags", "internal/heap",
+		"internal/spelling", "internal/structured", "graph/internal/memory", "graph/internal/kernel/fma",
 	},
 	{"graph/internal/kernel/simd", "graph/internal/kernel/cache", "graph/internal/kernel/gen"},
 	{"graph/internal/kernel", "graph/internal/kernel/kerneltest"},
