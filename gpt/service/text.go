@@ -11,6 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/decode"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 )
 
 // text is a request with its progress.
@@ -83,13 +84,13 @@ func likeliest(z graph.Tensor, n int) []Choice {
 	}
 	list := make([]Choice, z.Len())
 	for i := range list {
-		sum += math.Exp(z.At(i) - top)
+		sum += elementary.Exp(z.At(i) - top)
 		list[i] = Choice{i, z.At(i) - top}
 	}
 	slices.SortStableFunc(list, func(a, b Choice) int { return cmp.Compare(b.LogProb, a.LogProb) })
 	list = slices.Clone(list[:n])
 	for i := range list {
-		list[i].LogProb -= math.Log(sum)
+		list[i].LogProb -= elementary.Log(sum)
 	}
 	return list
 }
