@@ -61,8 +61,7 @@ func (g *Graph) SetStep(step uint64) {
 }
 
 // Instructions returns the instruction set of the float32 kernels: "AVX512", "AVX2", "NEON" on arm64, or "Go" if this
-// processor or this program supports none of them. The kernels of the three compute the same bits; plain Go computes
-// others.
+// processor or this program supports none of them. All of them compute the same bits.
 func Instructions() string { return simd.Of[float32]().String() }
 
 // Precisions returns the names that SetPrecision accepts, the default first.

@@ -33,7 +33,7 @@ func TestBuildOf(t *testing.T) {
 	for version, want := range map[string]string{"": "devel", "(devel)": "devel", "v0.1.2": "v0.1.2"} {
 		info.Main.Version = version
 		if got, want := buildOf(info), (Build{
-			want, runtime.Version(), runtime.GOARCH, "v3", "nosimd", graph.Instructions(),
+			want, runtime.Version(), runtime.GOARCH, "v3", "nosimd", graph.Instructions(), arithmetic,
 		}); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}

@@ -10,7 +10,10 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Build describes the program that wrote a checkpoint. Equal bits are promised for equal builds.
+// arithmetic is the version of the order and the rounding of all operations. It changes when the bits of a training do.
+const arithmetic = 1
+
+// Build describes the program that wrote a checkpoint.
 type Build struct {
 	Version string `json:"version"`
 	Go      string `json:"go"`
@@ -19,6 +22,9 @@ type Build struct {
 	Tags    string `json:"tags"`
 	// Instructions is the result of graph.Instructions. It is empty in older checkpoints.
 	Instructions string `json:"instructions,omitempty"`
+	// Arithmetic is the version of the order and the rounding of all operations. It is 0 in checkpoints of programs whose
+	// bits depended on the processor.
+	Arithmetic int `json:"arithmetic,omitempty"`
 }
 
 // ThisBuild describes the running program.
@@ -40,7 +46,8 @@ func BuildOf(cp *checkpoint.Checkpoint) (Build, error) {
 }
 
 func buildOf(info *debug.BuildInfo) Build {
-	b := Build{Version: "devel", Go: runtime.Version(), Arch: runtime.GOARCH, Instructions: graph.Instructions()}
+	b := Build{Version: "devel", Go: runtime.Version(), Arch: runtime.GOARCH, Instructions: graph.Instructions(),
+		Arithmetic: arithmetic}
 	if v := info.Main.Version; v != "" && v != "(devel)" {
 		b.Version = v
 	}
@@ -62,7 +69,8 @@ func (b Build) String() string {
 }
 
 // SameBits reports whether a run that b began continues in other with the same bits as in b. This requires the same
-// compiler and settings, and vector instructions in both, of any kind, or in neither.
+// arithmetic, of which every processor computes the same bits, and the same release of Go. Without a version of the
+// arithmetic it requires the same compiler and settings, and vector instructions in both, of any kind, or in neither.
 func (b Build) SameBits(other Build) bool {
 	if b.Instructions == "" || other.Instructions == "" {
 		b.Instructions, other.Instructions = "", ""
@@ -73,6 +81,10 @@ func (b Build) SameBits(other Build) bool {
 // class returns the part of b that determines the bits. The tags of MPI do not, because the package computes the sums
 // itself.
 func (b Build) class() Build {
+	if b.Arithmetic > 0 {
+		release := strings.SplitN(b.Go, ".", 3) // such as go1, 26 and 8
+		return Build{Go: strings.Join(release[:min(2, len(release))], "."), Arithmetic: b.Arithmetic}
+	}
 	b.Tags = strings.Join(slices.DeleteFunc(strings.Split(b.Tags, ","), func(tag string) bool {
 		return tag == "mpi" || tag == "mpicc"
 	}), ",")

@@ -267,7 +267,8 @@ func TestStateOfMoments(t *testing.T) {
 
 // A build is described by what the Go command recorded.
 func TestThisBuild(t *testing.T) {
-	want := Build{Version: "devel", Go: runtime.Version(), Arch: runtime.GOARCH, Instructions: graph.Instructions()}
+	want := Build{Version: "devel", Go: runtime.Version(), Arch: runtime.GOARCH, Instructions: graph.Instructions(),
+		Arithmetic: arithmetic}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		t.Skip("the program has no build information")
@@ -285,9 +286,10 @@ func TestThisBuild(t *testing.T) {
 	}
 }
 
-// Equal bits are promised for one compiler with the same settings, on either of the vector instruction sets.
+// Equal bits are promised for one release of Go, on every processor. Before there was a version of the arithmetic, they
+// were promised for one compiler with the same settings, on either of the vector instruction sets.
 func TestSameBits(t *testing.T) {
-	b := Build{"v1", "go1.26.8", "amd64", "v1", "", "AVX512"}
+	b := Build{"v1", "go1.26.8", "amd64", "v1", "", "AVX512", 0}
 	vary := func(set func(*Build)) Build { v := b; set(&v); return v }
 	for _, c := range []struct {
 		other Build
@@ -303,6 +305,22 @@ func TestSameBits(t *testing.T) {
 		{vary(func(b *Build) { b.GoAMD64 = "v3" }), false},
 		{vary(func(b *Build) { b.Tags = "nosimd" }), false},
 		{vary(func(b *Build) { b.Tags = "mpi,mpicc" }), true},
+		{vary(func(b *Build) { b.Arithmetic = 1 }), false},
+	} {
+		if got := b.SameBits(c.other); got != c.want || c.other.SameBits(b) != got {
+			t.Errorf("%s and %s: got %t, want %t", b, c.other, got, c.want)
+		}
+	}
+	b.Arithmetic = 1
+	for _, c := range []struct {
+		other Build
+		want  bool
+	}{
+		{b, true},
+		{Build{"v2", "go1.26.9", "riscv64", "", "nosimd", "Go", 1}, true},
+		{vary(func(b *Build) { b.Go = "go1.27.0" }), false},
+		{vary(func(b *Build) { b.Arithmetic = 2 }), false},
+		{vary(func(b *Build) { b.Go = "devel" }), false},
 	} {
 		if got := b.SameBits(c.other); got != c.want || c.other.SameBits(b) != got {
 			t.Errorf("%s and %s: got %t, want %t", b, c.other, got, c.want)
