@@ -22,8 +22,8 @@ type Build struct {
 	Tags    string `json:"tags"`
 	// Instructions is the result of graph.Instructions. It is empty in older checkpoints.
 	Instructions string `json:"instructions,omitempty"`
-	// Arithmetic is the version of the order and the rounding of all operations. It is 0 in checkpoints of programs whose
-	// bits depended on the processor.
+	// Arithmetic is the version of the order and the rounding of all operations. It is 0 in checkpoints of programs
+	// whose bits depended on the processor.
 	Arithmetic int `json:"arithmetic,omitempty"`
 }
 
