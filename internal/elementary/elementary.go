@@ -26,10 +26,36 @@ func horner(x float64, c ...float64) float64 {
 	return sum
 }
 
+// exponential and inverse hold the coefficients of the series of (eʳ − 1 − r)/r² in r and of artanh(s)/s − 1 in s²,
+// without the factor s².
+var (
+	exponential = [12]float64{1. / 2, 1. / 6, 1. / 24, 1. / 120, 1. / 720, 1. / 5040, 1. / 40320, 1. / 362880,
+		1. / 3628800, 1. / 39916800, 1. / 479001600, 1. / 6227020800}
+	inverse = [12]float64{1. / 3, 1. / 5, 1. / 7, 1. / 9, 1. / 11, 1. / 13, 1. / 15, 1. / 17, 1. / 19, 1. / 21, 1. / 23,
+		1. / 25}
+)
+
+// series returns Σ c[k]·xᵏ. It adds neighbours first, so that the processor computes several at a time.
+func series(x float64, c *[12]float64) float64 {
+	x2 := float64(x * x)
+	x4 := float64(x2 * x2)
+	a := (c[0] + float64(c[1]*x)) + float64((c[2]+float64(c[3]*x))*x2)
+	b := (c[4] + float64(c[5]*x)) + float64((c[6]+float64(c[7]*x))*x2)
+	d := (c[8] + float64(c[9]*x)) + float64((c[10]+float64(c[11]*x))*x2)
+	return a + float64((b+float64(d*x4))*x4)
+}
+
+// times returns x·2ⁿ, rounded once.
+func times(x float64, n int) float64 {
+	if n < -1000 || n > 1000 {
+		return math.Ldexp(x, n)
+	}
+	return x * math.Float64frombits(uint64(1023+n)<<52)
+}
+
 // less1 returns e^(r+low) − 1 = (eʳ − 1) + low·eʳ for |r| ≤ ½·ln 2 and a low far below r, by Taylor's series to r¹³.
 func less1(r, low float64) float64 {
-	tail := float64(r * r * horner(r, 1./2, 1./6, 1./24, 1./120, 1./720, 1./5040, 1./40320, 1./362880, 1./3628800,
-		1./39916800, 1./479001600, 1./6227020800))
+	tail := float64(r * r * series(r, &exponential))
 	return r + (float64(low*(1+r+tail)) + tail)
 }
 
@@ -50,7 +76,7 @@ func exp(x, rest float64) float64 {
 		return 0
 	}
 	n, r, low := reduced(x, rest)
-	return math.Ldexp(1+less1(r, low), n)
+	return times(1+less1(r, low), n)
 }
 
 // Exp returns eˣ.
@@ -75,14 +101,13 @@ func Expm1(x float64) float64 {
 	if n == 0 {
 		return less1(x, 0)
 	}
-	one := math.Ldexp(1, -n)
-	return math.Ldexp(less1(r, low)+(1-one), n)
+	return times(less1(r, low)+(1-times(1, -n)), n)
 }
 
-// artanh returns 2·artanh(s) − 2s for |s| < 0.18, by its series to s²³.
+// artanh returns 2·artanh(s) − 2s for |s| < 0.18, by its series to s²⁵.
 func artanh(s float64) float64 {
 	z := float64(s * s)
-	return float64(2 * s * z * horner(z, 1./3, 1./5, 1./7, 1./9, 1./11, 1./13, 1./15, 1./17, 1./19, 1./21, 1./23))
+	return float64(2 * s * z * series(z, &inverse))
 }
 
 // near1 returns ln(1 + f) for 1 + f between √½ and √2: 2s = f − s·f with s = f/(2 + f).
