@@ -60,6 +60,7 @@ type fn struct {
 	part    int  // the current part of the block
 	spared  bool // NEON's spare register holds an operand of the current instruction
 	tail    bool // in the last, incomplete block
+	plain   bool // for plain Go, where a loop over blocks has one body, with a mask
 }
 
 func (f *fn) wide() bool { return f.lanes == block }

@@ -19,6 +19,10 @@ func (f *fn) blocks(count string, body func()) {
 		f.neonBlocks(count, body)
 		return
 	}
+	if f.plain {
+		f.maskedBlocks(count, body)
+		return
+	}
 	loop, tail, done := f.label("loop"), f.label("tail"), f.label("done")
 	f.op("XORQ", "AX", "AX")
 	f.op("MOVQ", count, "CX")
@@ -46,6 +50,23 @@ func (f *fn) blocks(count string, body func()) {
 	f.tail = true
 	f.each(body)
 	f.tail = false
+	f.mark(done)
+}
+
+// maskedBlocks writes the loop for plain Go, where FIRST sets a mask to the first lanes, at most all of them.
+func (f *fn) maskedBlocks(count string, body func()) {
+	loop, done := f.label("loop"), f.label("done")
+	f.op("XORQ", "AX", "AX")
+	f.op("MOVQ", count, "CX")
+	f.mark(loop)
+	f.op("FIRST", "CX", "K1")
+	f.op("JZ", done)
+	f.tail = true
+	f.each(body)
+	f.tail = false
+	f.op("ADDQ", fmt.Sprintf("$%d", block*bytes), "AX")
+	f.op("SUBQ", fmt.Sprintf("$%d", block), "CX")
+	f.op("JMP", loop)
 	f.mark(done)
 }
 

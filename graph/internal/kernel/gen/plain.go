@@ -58,6 +58,7 @@ var translations = map[string]string{
 	"VPCMPD I M Z K":      "%[4]s = otherBits(%[3]s, %[2]s:])",
 	"VPCMPUQ I Z Z K":     "%[4]s = notBelow(%[3]s, %[2]s)",
 	"KNOTW K K":           "%[2]s = ^%[1]s", "KUNPCKBW K K K": "%[3]s = %[2]s<<8 | %[1]s&0xff",
+	"FIRST R K": "%[2]s = first(%[1]s)\nzero = %[2]s == 0",
 	"KMOVW R K": "%[2]s = lanes(%[1]s)", "KMOVW K R": "%[2]s = int(%[1]s)",
 	"VXORPS X X X": "*%[3]s = vector{}", "VPXORQ Z Z Z": "xor(%[3]s, %[2]s, %[1]s)",
 	"VANDPS Z Z Z": "and(%[3]s, %[2]s, %[1]s)", "VORPS Z Z Z": "or(%[3]s, %[2]s, %[1]s)",
@@ -121,7 +122,7 @@ func plain() ([]byte, error) {
 		"import (\n\"math\"\n\n\"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/fma\"\n)\n\n")
 	for i, k := range kernels {
 		params, _ := parameters(k.signature)
-		f := written(k, fn{isa: avx512, pool: pool, name: k.name, params: params})
+		f := written(k, fn{isa: avx512, plain: true, pool: pool, name: k.name, params: params})
 		t := translation{kernel: k, pool: pool, pointer: map[string]string{}, words: map[string]string{},
 			used: map[string]string{}, jumps: map[string]bool{}}
 		lines := strings.Split(f.begin()+f.text.String(), "\n")
@@ -143,8 +144,8 @@ func plain() ([]byte, error) {
 					names = append(names, name)
 				}
 			}
-			if names != nil {
-				fmt.Fprintf(&text, "var %s %s\n", strings.Join(names, ", "), kind)
+			for line := range slices.Chunk(names, 12) {
+				fmt.Fprintf(&text, "var %s %s\n", strings.Join(line, ", "), kind)
 			}
 		}
 		text.WriteString(t.text.String())
@@ -261,9 +262,9 @@ func (t *translation) constant(vector, address string) {
 	at, _ := strconv.Atoi(m[2])
 	if m[1] != "" {
 		t.put("t", "vector")
-		fmt.Fprintf(&t.text, "t = vector{")
+		t.text.WriteString("t = vector{\n")
 		for i := range uint64(8) {
-			fmt.Fprintf(&t.text, "%#x, ", (uint64(at/8)+i)*t.pool.ramp)
+			fmt.Fprintf(&t.text, "%#x,%s", (uint64(at/8)+i)*t.pool.ramp, []string{" ", "\n"}[i%4/3])
 		}
 		t.text.WriteString("}\n")
 		return

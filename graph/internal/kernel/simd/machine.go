@@ -45,6 +45,17 @@ func splatWords(v *vector, bits uint64) {
 	}
 }
 
+// first returns the first n lanes: none if n is negative, and every lane if n is large.
+func first(n int) lanes {
+	switch {
+	case n <= 0:
+		return 0
+	case n >= 16:
+		return every
+	}
+	return 1<<n - 1
+}
+
 func load(v *vector, x []float32)  { *v.f32() = [16]float32(x) }
 func store(x []float32, v *vector) { *(*[16]float32)(x) = *v.f32() }
 
@@ -53,6 +64,10 @@ func storeDoubles(x []float64, v *vector) { *(*[8]float64)(x) = *v.f64() }
 
 // loadMasked loads the lanes of k, and sets the others to 0.
 func loadMasked(v *vector, k lanes, x []float32) {
+	if k == every {
+		load(v, x)
+		return
+	}
 	*v = vector{}
 	for i := 0; k>>i != 0; i++ {
 		if k>>i&1 == 1 {
@@ -63,6 +78,10 @@ func loadMasked(v *vector, k lanes, x []float32) {
 
 // storeMasked stores the lanes of k, and leaves the others.
 func storeMasked(x []float32, k lanes, v *vector) {
+	if k == every {
+		store(x, v)
+		return
+	}
 	for i := 0; k>>i != 0; i++ {
 		if k>>i&1 == 1 {
 			x[i] = v.f32()[i]

@@ -13,185 +13,112 @@ import (
 func addGo(z, x, y []float32) {
 	var z0, z1 vector
 	var k1 lanes
-	var r12, rAX, rCX, rDI, rDX, rSI int
+	var rAX, rCX, rDI, rDX, rSI int
 	var zero bool
 	rDI = 0
 	rSI = 0
 	rDX = 0
 	rAX = 0
 	rCX = len(z)
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail2
-	}
 loop1:
-	load(&z0, x[(rSI+rAX)>>2:])
-	load(&z1, y[(rDX+rAX)>>2:])
-	add(&z0, &z0, &z1)
-	store(z[(rDI+rAX)>>2:], &z0)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop1
-	}
-tail2:
-	rCX = len(z)
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done3
+		goto done2
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rSI+rAX)>>2:])
 	loadMasked(&z1, k1, y[(rDX+rAX)>>2:])
 	add(&z0, &z0, &z1)
 	storeMasked(z[(rDI+rAX)>>2:], k1, &z0)
-done3:
+	rAX += 64
+	rCX -= 16
+	goto loop1
+done2:
 }
 
 func mulGo(z, x, y []float32) {
 	var z0, z1 vector
 	var k1 lanes
-	var r12, rAX, rCX, rDI, rDX, rSI int
+	var rAX, rCX, rDI, rDX, rSI int
 	var zero bool
 	rDI = 0
 	rSI = 0
 	rDX = 0
 	rAX = 0
 	rCX = len(z)
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail2
-	}
 loop1:
-	load(&z0, x[(rSI+rAX)>>2:])
-	load(&z1, y[(rDX+rAX)>>2:])
-	mul(&z0, &z0, &z1)
-	store(z[(rDI+rAX)>>2:], &z0)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop1
-	}
-tail2:
-	rCX = len(z)
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done3
+		goto done2
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rSI+rAX)>>2:])
 	loadMasked(&z1, k1, y[(rDX+rAX)>>2:])
 	mul(&z0, &z0, &z1)
 	storeMasked(z[(rDI+rAX)>>2:], k1, &z0)
-done3:
+	rAX += 64
+	rCX -= 16
+	goto loop1
+done2:
 }
 
 func mulAddGo(z, x, y []float32) {
 	var z0, z1, z2 vector
 	var k1 lanes
-	var r12, rAX, rCX, rDI, rDX, rSI int
+	var rAX, rCX, rDI, rDX, rSI int
 	var zero bool
 	rDI = 0
 	rSI = 0
 	rDX = 0
 	rAX = 0
 	rCX = len(z)
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail2
-	}
 loop1:
-	load(&z0, x[(rSI+rAX)>>2:])
-	load(&z1, y[(rDX+rAX)>>2:])
-	load(&z2, z[(rDI+rAX)>>2:])
-	mulAdd(&z0, &z1, &z0, &z2)
-	store(z[(rDI+rAX)>>2:], &z0)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop1
-	}
-tail2:
-	rCX = len(z)
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done3
+		goto done2
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rSI+rAX)>>2:])
 	loadMasked(&z1, k1, y[(rDX+rAX)>>2:])
 	loadMasked(&z2, k1, z[(rDI+rAX)>>2:])
 	mulAdd(&z0, &z1, &z0, &z2)
 	storeMasked(z[(rDI+rAX)>>2:], k1, &z0)
-done3:
+	rAX += 64
+	rCX -= 16
+	goto loop1
+done2:
 }
 
 func reluGo(y, x []float32) {
 	var z0, z1 vector
 	var k1 lanes
-	var r12, rAX, rCX, rDI, rSI int
+	var rAX, rCX, rDI, rSI int
 	var zero bool
 	rDI = 0
 	rSI = 0
 	z1 = vector{}
 	rAX = 0
 	rCX = len(x)
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail2
-	}
 loop1:
-	load(&z0, x[(rSI+rAX)>>2:])
-	higher(&z0, &z1, &z0)
-	add(&z0, &z0, &z1)
-	store(y[(rDI+rAX)>>2:], &z0)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop1
-	}
-tail2:
-	rCX = len(x)
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done3
+		goto done2
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rSI+rAX)>>2:])
 	higher(&z0, &z1, &z0)
 	add(&z0, &z0, &z1)
 	storeMasked(y[(rDI+rAX)>>2:], k1, &z0)
-done3:
+	rAX += 64
+	rCX -= 16
+	goto loop1
+done2:
 }
 
 func reluBackwardGo(dx, x, dy []float32) {
 	var z0, z1, z2 vector
 	var k1, k2 lanes
-	var r12, rAX, rCX, rDI, rDX, rSI int
+	var rAX, rCX, rDI, rDX, rSI int
 	var zero bool
 	rDI = 0
 	rSI = 0
@@ -199,46 +126,27 @@ func reluBackwardGo(dx, x, dy []float32) {
 	z2 = vector{}
 	rAX = 0
 	rCX = len(x)
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail2
-	}
 loop1:
-	load(&z0, x[(rSI+rAX)>>2:])
-	load(&z1, dy[(rDX+rAX)>>2:])
-	k2 = compare(&z0, greater, &z2)
-	only(&z1, k2, &z1)
-	store(dx[(rDI+rAX)>>2:], &z1)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop1
-	}
-tail2:
-	rCX = len(x)
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done3
+		goto done2
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rSI+rAX)>>2:])
 	loadMasked(&z1, k1, dy[(rDX+rAX)>>2:])
 	k2 = compare(&z0, greater, &z2)
 	only(&z1, k2, &z1)
 	storeMasked(dx[(rDI+rAX)>>2:], k1, &z1)
-done3:
+	rAX += 64
+	rCX -= 16
+	goto loop1
+done2:
 }
 
 func relu2Go(y, x []float32) {
 	var z0, z2, z31 vector
 	var k1, k4 lanes
-	var r12, rAX, rCX, rDI, rSI int
+	var rAX, rCX, rDI, rSI int
 	var zero bool
 	splatBits(&z31, 0x60000000)
 	rDI = 0
@@ -246,48 +154,28 @@ func relu2Go(y, x []float32) {
 	z2 = vector{}
 	rAX = 0
 	rCX = len(x)
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail2
-	}
 loop1:
-	load(&z0, x[(rSI+rAX)>>2:])
-	higher(&z0, &z2, &z0)
-	k4 = common(&z0, &z31)
-	only(&z0, k4, &z0)
-	mul(&z0, &z0, &z0)
-	store(y[(rDI+rAX)>>2:], &z0)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop1
-	}
-tail2:
-	rCX = len(x)
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done3
+		goto done2
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rSI+rAX)>>2:])
 	higher(&z0, &z2, &z0)
 	k4 = common(&z0, &z31)
 	only(&z0, k4, &z0)
 	mul(&z0, &z0, &z0)
 	storeMasked(y[(rDI+rAX)>>2:], k1, &z0)
-done3:
+	rAX += 64
+	rCX -= 16
+	goto loop1
+done2:
 }
 
 func relu2BackwardGo(dx, x, dy []float32) {
 	var z0, z1, z2, z31 vector
 	var k1, k4 lanes
-	var r12, rAX, rCX, rDI, rDX, rSI int
+	var rAX, rCX, rDI, rDX, rSI int
 	var zero bool
 	splatBits(&z31, 0x60000000)
 	rDI = 0
@@ -296,37 +184,12 @@ func relu2BackwardGo(dx, x, dy []float32) {
 	z2 = vector{}
 	rAX = 0
 	rCX = len(x)
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail2
-	}
 loop1:
-	load(&z0, x[(rSI+rAX)>>2:])
-	higher(&z0, &z2, &z0)
-	k4 = common(&z0, &z31)
-	only(&z0, k4, &z0)
-	load(&z1, dy[(rDX+rAX)>>2:])
-	mul(&z0, &z0, &z1)
-	add(&z0, &z0, &z0)
-	store(dx[(rDI+rAX)>>2:], &z0)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop1
-	}
-tail2:
-	rCX = len(x)
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done3
+		goto done2
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rSI+rAX)>>2:])
 	higher(&z0, &z2, &z0)
 	k4 = common(&z0, &z31)
@@ -335,13 +198,17 @@ tail2:
 	mul(&z0, &z0, &z1)
 	add(&z0, &z0, &z0)
 	storeMasked(dx[(rDI+rAX)>>2:], k1, &z0)
-done3:
+	rAX += 64
+	rCX -= 16
+	goto loop1
+done2:
 }
 
 func expGo(y, x []float32, shift, scale float32) {
-	var t, z0, z1, z18, z19, z2, z20, z21, z22, z23, z24, z25, z26, z27, z28, z29, z3, z30, z31, z4, z5, z6, z7 vector
+	var t, z0, z1, z18, z19, z2, z20, z21, z22, z23, z24, z25 vector
+	var z26, z27, z28, z29, z3, z30, z31, z4, z5, z6, z7 vector
 	var k1, k4 lanes
-	var r12, rAX, rCX, rDI, rSI int
+	var rAX, rCX, rDI, rSI int
 	var zero bool
 	splatBits(&z31, 0x7fffffff)
 	splatBits(&z30, 0x3f800000)
@@ -367,51 +234,12 @@ func expGo(y, x []float32, shift, scale float32) {
 	div(&z7, &z7, &z3)
 	rAX = 0
 	rCX = len(x)
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail2
-	}
 loop1:
-	load(&z2, x[(rSI+rAX)>>2:])
-	sub(&z2, &z2, &z0)
-	lower(&z2, &z28, &z2)
-	higher(&z3, &z27, &z2)
-	z5 = z26
-	mulAdd(&z5, &z25, &z3, &z5)
-	sub(&z6, &z5, &z26)
-	negMulAdd(&z3, &z24, &z6, &z3)
-	negMulAdd(&z3, &z23, &z6, &z3)
-	z4 = z22
-	mulAdd(&z4, &z3, &z4, &z21)
-	mulAdd(&z4, &z3, &z4, &z20)
-	mulAdd(&z4, &z3, &z4, &z19)
-	mulAdd(&z4, &z3, &z4, &z18)
-	mulAdd(&z4, &z3, &z4, &z30)
-	mulAdd(&z4, &z3, &z4, &z30)
-	timesPower(&z4, every, &z4, &z6)
-	k4 = compare(&z4, notLessOr, &z7)
-	only(&t, k4, &z4)
-	mul(&t, &t, &z1)
-	only(&z4, k4, &t)
-	store(y[(rDI+rAX)>>2:], &z4)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop1
-	}
-tail2:
-	rCX = len(x)
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done3
+		goto done2
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z2, k1, x[(rSI+rAX)>>2:])
 	sub(&z2, &z2, &z0)
 	lower(&z2, &z28, &z2)
@@ -434,13 +262,18 @@ tail2:
 	mul(&t, &t, &z1)
 	only(&z4, k4, &t)
 	storeMasked(y[(rDI+rAX)>>2:], k1, &z4)
-done3:
+	rAX += 64
+	rCX -= 16
+	goto loop1
+done2:
 }
 
 func geluGo(y, x []float32) {
-	var t, z0, z1, z16, z17, z18, z19, z2, z20, z21, z22, z23, z24, z25, z26, z27, z28, z29, z3, z30, z31, z4, z5, z6, z7 vector
+	var t, z0, z1, z16, z17, z18, z19, z2, z20, z21, z22, z23 vector
+	var z24, z25, z26, z27, z28, z29, z3, z30, z31, z4, z5, z6 vector
+	var z7 vector
 	var k1, k4 lanes
-	var r12, rAX, rCX, rDI, rSI int
+	var rAX, rCX, rDI, rSI int
 	var zero bool
 	splatBits(&z31, 0x7fffffff)
 	splatBits(&z30, 0x41525639)
@@ -463,74 +296,12 @@ func geluGo(y, x []float32) {
 	z7 = vector{}
 	rAX = 0
 	rCX = len(x)
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail2
-	}
 loop1:
-	load(&z0, x[(rSI+rAX)>>2:])
-	and(&z4, &z0, &z31)
-	lower(&z1, &z30, &z4)
-	k4 = compare(&z1, notAtLeastOr, &z30)
-	mul(&z4, &z1, &z1)
-	z5 = z4
-	mulSub(&z5, &z1, &z1, &z5)
-	z2 = z29
-	mulAdd(&z2, &z28, &z4, &z2)
-	sub(&z6, &z2, &z29)
-	negMulAdd(&z4, &z27, &z6, &z4)
-	add(&z4, &z4, &z5)
-	negMulAdd(&z4, &z26, &z6, &z4)
-	z3 = z25
-	mulAdd(&z3, &z4, &z3, &z24)
-	mulAdd(&z3, &z4, &z3, &z23)
-	mulAdd(&z3, &z4, &z3, &z22)
-	mulAdd(&z3, &z4, &z3, &z21)
-	mulAdd(&z3, &z4, &z3, &z20)
-	mulAdd(&z3, &z4, &z3, &z19)
-	timesPower(&z3, k4, &z3, &z6)
-	add(&z6, &z1, &z18)
-	div(&z6, &z18, &z6)
-	z2 = z17
-	mulAdd(&z2, &z6, &z2, &z16)
-	splatBits(&t, 0xbea381eb)
-	mulAdd(&z2, &z6, &z2, &t)
-	splatBits(&t, 0x3e8ddf61)
-	mulAdd(&z2, &z6, &z2, &t)
-	splatBits(&t, 0xbdc637a5)
-	mulAdd(&z2, &z6, &z2, &t)
-	splatBits(&t, 0x3e0ffd7f)
-	mulAdd(&z2, &z6, &z2, &t)
-	splatBits(&t, 0x3dd95b99)
-	mulAdd(&z2, &z6, &z2, &t)
-	splatBits(&t, 0x3e09fabf)
-	mulAdd(&z2, &z6, &z2, &t)
-	splatBits(&t, 0x3e080592)
-	mulAdd(&z2, &z6, &z2, &t)
-	splatBits(&t, 0x36b22302)
-	mulAdd(&z2, &z6, &z2, &t)
-	higher(&z0, &z7, &z0)
-	mul(&z2, &z1, &z2)
-	negMulAdd(&z0, &z2, &z3, &z0)
-	store(y[(rDI+rAX)>>2:], &z0)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop1
-	}
-tail2:
-	rCX = len(x)
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done3
+		goto done2
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rSI+rAX)>>2:])
 	and(&z4, &z0, &z31)
 	lower(&z1, &z30, &z4)
@@ -576,13 +347,17 @@ tail2:
 	mul(&z2, &z1, &z2)
 	negMulAdd(&z0, &z2, &z3, &z0)
 	storeMasked(y[(rDI+rAX)>>2:], k1, &z0)
-done3:
+	rAX += 64
+	rCX -= 16
+	goto loop1
+done2:
 }
 
 func geluBackwardGo(dx, x, dy []float32) {
-	var t, z0, z1, z16, z17, z18, z19, z2, z20, z21, z22, z23, z24, z25, z26, z27, z28, z29, z3, z30, z31, z4, z5, z6 vector
+	var t, z0, z1, z16, z17, z18, z19, z2, z20, z21, z22, z23 vector
+	var z24, z25, z26, z27, z28, z29, z3, z30, z31, z4, z5, z6 vector
 	var k1, k2, k4 lanes
-	var r12, rAX, rCX, rDI, rDX, rSI int
+	var rAX, rCX, rDI, rDX, rSI int
 	var zero bool
 	splatBits(&z31, 0x7fffffff)
 	splatBits(&z30, 0x412a147b)
@@ -605,80 +380,12 @@ func geluBackwardGo(dx, x, dy []float32) {
 	rDX = 0
 	rAX = 0
 	rCX = len(x)
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail2
-	}
 loop1:
-	load(&z0, x[(rSI+rAX)>>2:])
-	and(&z4, &z0, &z31)
-	lower(&z1, &z30, &z4)
-	k4 = compare(&z1, notAtLeastOr, &z30)
-	mul(&z4, &z1, &z1)
-	z5 = z4
-	mulSub(&z5, &z1, &z1, &z5)
-	z2 = z29
-	mulAdd(&z2, &z28, &z4, &z2)
-	sub(&z6, &z2, &z29)
-	negMulAdd(&z4, &z27, &z6, &z4)
-	add(&z4, &z4, &z5)
-	negMulAdd(&z4, &z26, &z6, &z4)
-	z3 = z25
-	mulAdd(&z3, &z4, &z3, &z24)
-	mulAdd(&z3, &z4, &z3, &z23)
-	mulAdd(&z3, &z4, &z3, &z22)
-	mulAdd(&z3, &z4, &z3, &z21)
-	mulAdd(&z3, &z4, &z3, &z20)
-	mulAdd(&z3, &z4, &z3, &z19)
-	timesPower(&z3, k4, &z3, &z6)
-	add(&z6, &z1, &z18)
-	div(&z6, &z18, &z6)
-	z2 = z17
-	mulAdd(&z2, &z6, &z2, &z16)
-	splatBits(&t, 0xbea381eb)
-	mulAdd(&z2, &z6, &z2, &t)
-	splatBits(&t, 0x3e8ddf61)
-	mulAdd(&z2, &z6, &z2, &t)
-	splatBits(&t, 0xbdc637a5)
-	mulAdd(&z2, &z6, &z2, &t)
-	splatBits(&t, 0x3e0ffd7f)
-	mulAdd(&z2, &z6, &z2, &t)
-	splatBits(&t, 0x3dd95b99)
-	mulAdd(&z2, &z6, &z2, &t)
-	splatBits(&t, 0x3e09fabf)
-	mulAdd(&z2, &z6, &z2, &t)
-	splatBits(&t, 0x3e080592)
-	mulAdd(&z2, &z6, &z2, &t)
-	splatBits(&t, 0x36b22302)
-	mulAdd(&z2, &z6, &z2, &t)
-	splatBits(&t, 0x3ecc422a)
-	negMulAdd(&z2, &t, &z1, &z2)
-	mul(&z3, &z3, &z2)
-	k2 = signs(&z0)
-	k2 = ^k2
-	sub(&t, &z19, &z3)
-	merge(&z3, k2, &t)
-	load(&z0, dy[(rDX+rAX)>>2:])
-	mul(&z3, &z3, &z0)
-	store(dx[(rDI+rAX)>>2:], &z3)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop1
-	}
-tail2:
-	rCX = len(x)
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done3
+		goto done2
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rSI+rAX)>>2:])
 	and(&z4, &z0, &z31)
 	lower(&z1, &z30, &z4)
@@ -730,13 +437,17 @@ tail2:
 	loadMasked(&z0, k1, dy[(rDX+rAX)>>2:])
 	mul(&z3, &z3, &z0)
 	storeMasked(dx[(rDI+rAX)>>2:], k1, &z3)
-done3:
+	rAX += 64
+	rCX -= 16
+	goto loop1
+done2:
 }
 
 func geluTanhGo(y, x []float32) {
-	var z0, z1, z17, z18, z19, z2, z20, z21, z22, z23, z24, z25, z26, z27, z28, z29, z3, z30, z31, z4, z5 vector
+	var z0, z1, z17, z18, z19, z2, z20, z21, z22, z23, z24, z25 vector
+	var z26, z27, z28, z29, z3, z30, z31, z4, z5 vector
 	var k1 lanes
-	var r12, rAX, rCX, rDI, rSI int
+	var rAX, rCX, rDI, rSI int
 	var zero bool
 	splatBits(&z31, 0xc1f00000)
 	splatBits(&z30, 0xbfcc422a)
@@ -757,53 +468,12 @@ func geluTanhGo(y, x []float32) {
 	rSI = 0
 	rAX = 0
 	rCX = len(x)
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail2
-	}
 loop1:
-	load(&z0, x[(rSI+rAX)>>2:])
-	higher(&z0, &z31, &z0)
-	mul(&z4, &z0, &z0)
-	z1 = z30
-	mulAdd(&z1, &z29, &z4, &z1)
-	mul(&z1, &z1, &z0)
-	lower(&z1, &z28, &z1)
-	higher(&z3, &z27, &z1)
-	z4 = z26
-	mulAdd(&z4, &z25, &z3, &z4)
-	sub(&z5, &z4, &z26)
-	negMulAdd(&z3, &z24, &z5, &z3)
-	negMulAdd(&z3, &z23, &z5, &z3)
-	z2 = z22
-	mulAdd(&z2, &z3, &z2, &z21)
-	mulAdd(&z2, &z3, &z2, &z20)
-	mulAdd(&z2, &z3, &z2, &z19)
-	mulAdd(&z2, &z3, &z2, &z18)
-	mulAdd(&z2, &z3, &z2, &z17)
-	mulAdd(&z2, &z3, &z2, &z17)
-	timesPower(&z2, every, &z2, &z5)
-	add(&z2, &z2, &z17)
-	div(&z0, &z0, &z2)
-	store(y[(rDI+rAX)>>2:], &z0)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop1
-	}
-tail2:
-	rCX = len(x)
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done3
+		goto done2
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rSI+rAX)>>2:])
 	higher(&z0, &z31, &z0)
 	mul(&z4, &z0, &z0)
@@ -828,13 +498,17 @@ tail2:
 	add(&z2, &z2, &z17)
 	div(&z0, &z0, &z2)
 	storeMasked(y[(rDI+rAX)>>2:], k1, &z0)
-done3:
+	rAX += 64
+	rCX -= 16
+	goto loop1
+done2:
 }
 
 func geluTanhBackwardGo(dx, x, dy []float32) {
-	var t, z0, z1, z16, z17, z18, z19, z2, z20, z21, z22, z23, z24, z25, z26, z27, z28, z29, z3, z30, z31, z4, z5, z6 vector
+	var t, z0, z1, z16, z17, z18, z19, z2, z20, z21, z22, z23 vector
+	var z24, z25, z26, z27, z28, z29, z3, z30, z31, z4, z5, z6 vector
 	var k1, k4 lanes
-	var r12, rAX, rCX, rDI, rDX, rSI int
+	var rAX, rCX, rDI, rDX, rSI int
 	var zero bool
 	splatBits(&z31, 0x41f00000)
 	splatBits(&z30, 0xc1f00000)
@@ -857,73 +531,12 @@ func geluTanhBackwardGo(dx, x, dy []float32) {
 	rDX = 0
 	rAX = 0
 	rCX = len(x)
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail2
-	}
 loop1:
-	load(&z6, x[(rSI+rAX)>>2:])
-	lower(&z6, &z31, &z6)
-	higher(&z0, &z30, &z6)
-	mul(&z4, &z0, &z0)
-	z1 = z29
-	mulAdd(&z1, &z28, &z4, &z1)
-	mul(&z1, &z1, &z0)
-	z6 = z27
-	mulAdd(&z6, &z26, &z4, &z6)
-	mul(&z6, &z6, &z0)
-	lower(&z3, &z25, &z1)
-	k4 = compare(&z3, notLessOr, &z24)
-	z4 = z23
-	mulAdd(&z4, &z22, &z3, &z4)
-	sub(&z5, &z4, &z23)
-	negMulAdd(&z3, &z21, &z5, &z3)
-	negMulAdd(&z3, &z20, &z5, &z3)
-	z2 = z19
-	mulAdd(&z2, &z3, &z2, &z18)
-	mulAdd(&z2, &z3, &z2, &z17)
-	mulAdd(&z2, &z3, &z2, &z16)
-	splatBits(&t, 0x3efffffe)
-	mulAdd(&z2, &z3, &z2, &t)
-	splatBits(&t, 0x3f800000)
-	mulAdd(&z2, &z3, &z2, &t)
-	splatBits(&t, 0x3f800000)
-	mulAdd(&z2, &z3, &z2, &t)
-	timesPower(&z2, k4, &z2, &z5)
-	splatBits(&z3, 0x3f800000)
-	splatBits(&t, 0x3f800000)
-	add(&z4, &z2, &t)
-	splatBits(&t, 0x67800000)
-	k4 = compare(&z2, greater, &t)
-	splatBits(&t, 0x7f800000)
-	choose(&z4, k4, &t, &z4)
-	div(&z3, &z3, &z4)
-	splatBits(&z4, 0x7f7fffff)
-	lower(&z2, &z4, &z2)
-	mul(&z2, &z2, &z3)
-	mul(&z6, &z6, &z2)
-	mulAdd(&z6, &z3, &z6, &z3)
-	load(&z0, dy[(rDX+rAX)>>2:])
-	mul(&z6, &z6, &z0)
-	store(dx[(rDI+rAX)>>2:], &z6)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop1
-	}
-tail2:
-	rCX = len(x)
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done3
+		goto done2
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z6, k1, x[(rSI+rAX)>>2:])
 	lower(&z6, &z31, &z6)
 	higher(&z0, &z30, &z6)
@@ -968,13 +581,17 @@ tail2:
 	loadMasked(&z0, k1, dy[(rDX+rAX)>>2:])
 	mul(&z6, &z6, &z0)
 	storeMasked(dx[(rDI+rAX)>>2:], k1, &z6)
-done3:
+	rAX += 64
+	rCX -= 16
+	goto loop1
+done2:
 }
 
 func sigmoidGo(y, x []float32) {
-	var z0, z1, z18, z19, z2, z20, z21, z22, z23, z24, z25, z26, z27, z28, z29, z3, z30, z31, z4, z5 vector
+	var z0, z1, z18, z19, z2, z20, z21, z22, z23, z24, z25, z26 vector
+	var z27, z28, z29, z3, z30, z31, z4, z5 vector
 	var k1, k4 lanes
-	var r12, rAX, rCX, rDI, rSI int
+	var rAX, rCX, rDI, rSI int
 	var zero bool
 	splatBits(&z31, 0x42b20000)
 	splatBits(&z30, 0xc2aeac4f)
@@ -994,53 +611,12 @@ func sigmoidGo(y, x []float32) {
 	rSI = 0
 	rAX = 0
 	rCX = len(x)
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail2
-	}
 loop1:
-	load(&z0, x[(rSI+rAX)>>2:])
-	z1 = vector{}
-	sub(&z1, &z1, &z0)
-	lower(&z1, &z31, &z1)
-	higher(&z3, &z30, &z1)
-	z4 = z29
-	mulAdd(&z4, &z28, &z3, &z4)
-	sub(&z5, &z4, &z29)
-	negMulAdd(&z3, &z27, &z5, &z3)
-	negMulAdd(&z3, &z26, &z5, &z3)
-	z2 = z25
-	mulAdd(&z2, &z3, &z2, &z24)
-	mulAdd(&z2, &z3, &z2, &z23)
-	mulAdd(&z2, &z3, &z2, &z22)
-	mulAdd(&z2, &z3, &z2, &z21)
-	mulAdd(&z2, &z3, &z2, &z20)
-	mulAdd(&z2, &z3, &z2, &z20)
-	timesPower(&z2, every, &z2, &z5)
-	z0 = z20
-	add(&z4, &z2, &z20)
-	k4 = compare(&z2, greater, &z19)
-	choose(&z4, k4, &z18, &z4)
-	div(&z0, &z0, &z4)
-	store(y[(rDI+rAX)>>2:], &z0)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop1
-	}
-tail2:
-	rCX = len(x)
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done3
+		goto done2
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rSI+rAX)>>2:])
 	z1 = vector{}
 	sub(&z1, &z1, &z0)
@@ -1065,13 +641,17 @@ tail2:
 	choose(&z4, k4, &z18, &z4)
 	div(&z0, &z0, &z4)
 	storeMasked(y[(rDI+rAX)>>2:], k1, &z0)
-done3:
+	rAX += 64
+	rCX -= 16
+	goto loop1
+done2:
 }
 
 func sigmoidBackwardGo(dx, x, dy []float32) {
-	var z0, z1, z17, z18, z19, z2, z20, z21, z22, z23, z24, z25, z26, z27, z28, z29, z3, z30, z31, z4, z5 vector
+	var z0, z1, z17, z18, z19, z2, z20, z21, z22, z23, z24, z25 vector
+	var z26, z27, z28, z29, z3, z30, z31, z4, z5 vector
 	var k1, k4 lanes
-	var r12, rAX, rCX, rDI, rDX, rSI int
+	var rAX, rCX, rDI, rDX, rSI int
 	var zero bool
 	splatBits(&z31, 0x42b20000)
 	splatBits(&z30, 0xc25d999a)
@@ -1093,58 +673,12 @@ func sigmoidBackwardGo(dx, x, dy []float32) {
 	rDX = 0
 	rAX = 0
 	rCX = len(x)
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail2
-	}
 loop1:
-	load(&z0, x[(rSI+rAX)>>2:])
-	z1 = vector{}
-	sub(&z1, &z1, &z0)
-	lower(&z3, &z31, &z1)
-	k4 = compare(&z3, notLessOr, &z30)
-	z4 = z29
-	mulAdd(&z4, &z28, &z3, &z4)
-	sub(&z5, &z4, &z29)
-	negMulAdd(&z3, &z27, &z5, &z3)
-	negMulAdd(&z3, &z26, &z5, &z3)
-	z2 = z25
-	mulAdd(&z2, &z3, &z2, &z24)
-	mulAdd(&z2, &z3, &z2, &z23)
-	mulAdd(&z2, &z3, &z2, &z22)
-	mulAdd(&z2, &z3, &z2, &z21)
-	mulAdd(&z2, &z3, &z2, &z20)
-	mulAdd(&z2, &z3, &z2, &z20)
-	timesPower(&z2, k4, &z2, &z5)
-	z3 = z20
-	add(&z4, &z2, &z20)
-	k4 = compare(&z2, greater, &z19)
-	choose(&z4, k4, &z18, &z4)
-	div(&z3, &z3, &z4)
-	lower(&z2, &z17, &z2)
-	mul(&z2, &z2, &z3)
-	mul(&z2, &z2, &z3)
-	load(&z0, dy[(rDX+rAX)>>2:])
-	mul(&z2, &z2, &z0)
-	store(dx[(rDI+rAX)>>2:], &z2)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop1
-	}
-tail2:
-	rCX = len(x)
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done3
+		goto done2
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rSI+rAX)>>2:])
 	z1 = vector{}
 	sub(&z1, &z1, &z0)
@@ -1174,13 +708,17 @@ tail2:
 	loadMasked(&z0, k1, dy[(rDX+rAX)>>2:])
 	mul(&z2, &z2, &z0)
 	storeMasked(dx[(rDI+rAX)>>2:], k1, &z2)
-done3:
+	rAX += 64
+	rCX -= 16
+	goto loop1
+done2:
 }
 
 func siluGo(y, x []float32) {
-	var z0, z1, z19, z2, z20, z21, z22, z23, z24, z25, z26, z27, z28, z29, z3, z30, z31, z4, z5 vector
+	var z0, z1, z19, z2, z20, z21, z22, z23, z24, z25, z26, z27 vector
+	var z28, z29, z3, z30, z31, z4, z5 vector
 	var k1 lanes
-	var r12, rAX, rCX, rDI, rSI int
+	var rAX, rCX, rDI, rSI int
 	var zero bool
 	splatBits(&z31, 0xc2b20000)
 	splatBits(&z30, 0x42b20000)
@@ -1199,51 +737,12 @@ func siluGo(y, x []float32) {
 	rSI = 0
 	rAX = 0
 	rCX = len(x)
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail2
-	}
 loop1:
-	load(&z0, x[(rSI+rAX)>>2:])
-	higher(&z0, &z31, &z0)
-	z1 = vector{}
-	sub(&z1, &z1, &z0)
-	lower(&z1, &z30, &z1)
-	higher(&z3, &z29, &z1)
-	z4 = z28
-	mulAdd(&z4, &z27, &z3, &z4)
-	sub(&z5, &z4, &z28)
-	negMulAdd(&z3, &z26, &z5, &z3)
-	negMulAdd(&z3, &z25, &z5, &z3)
-	z2 = z24
-	mulAdd(&z2, &z3, &z2, &z23)
-	mulAdd(&z2, &z3, &z2, &z22)
-	mulAdd(&z2, &z3, &z2, &z21)
-	mulAdd(&z2, &z3, &z2, &z20)
-	mulAdd(&z2, &z3, &z2, &z19)
-	mulAdd(&z2, &z3, &z2, &z19)
-	timesPower(&z2, every, &z2, &z5)
-	add(&z2, &z2, &z19)
-	div(&z0, &z0, &z2)
-	store(y[(rDI+rAX)>>2:], &z0)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop1
-	}
-tail2:
-	rCX = len(x)
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done3
+		goto done2
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rSI+rAX)>>2:])
 	higher(&z0, &z31, &z0)
 	z1 = vector{}
@@ -1266,13 +765,17 @@ tail2:
 	add(&z2, &z2, &z19)
 	div(&z0, &z0, &z2)
 	storeMasked(y[(rDI+rAX)>>2:], k1, &z0)
-done3:
+	rAX += 64
+	rCX -= 16
+	goto loop1
+done2:
 }
 
 func siluBackwardGo(dx, x, dy []float32) {
-	var z0, z1, z16, z17, z18, z19, z2, z20, z21, z22, z23, z24, z25, z26, z27, z28, z29, z3, z30, z31, z4, z5 vector
+	var z0, z1, z16, z17, z18, z19, z2, z20, z21, z22, z23, z24 vector
+	var z25, z26, z27, z28, z29, z3, z30, z31, z4, z5 vector
 	var k1, k4 lanes
-	var r12, rAX, rCX, rDI, rDX, rSI int
+	var rAX, rCX, rDI, rDX, rSI int
 	var zero bool
 	splatBits(&z31, 0x42b20000)
 	splatBits(&z30, 0xc2b20000)
@@ -1295,61 +798,12 @@ func siluBackwardGo(dx, x, dy []float32) {
 	rDX = 0
 	rAX = 0
 	rCX = len(x)
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail2
-	}
 loop1:
-	load(&z1, x[(rSI+rAX)>>2:])
-	lower(&z1, &z31, &z1)
-	higher(&z0, &z30, &z1)
-	z1 = vector{}
-	sub(&z1, &z1, &z0)
-	lower(&z3, &z31, &z1)
-	k4 = compare(&z3, notLessOr, &z29)
-	z4 = z28
-	mulAdd(&z4, &z27, &z3, &z4)
-	sub(&z5, &z4, &z28)
-	negMulAdd(&z3, &z26, &z5, &z3)
-	negMulAdd(&z3, &z25, &z5, &z3)
-	z2 = z24
-	mulAdd(&z2, &z3, &z2, &z23)
-	mulAdd(&z2, &z3, &z2, &z22)
-	mulAdd(&z2, &z3, &z2, &z21)
-	mulAdd(&z2, &z3, &z2, &z20)
-	mulAdd(&z2, &z3, &z2, &z19)
-	mulAdd(&z2, &z3, &z2, &z19)
-	timesPower(&z2, k4, &z2, &z5)
-	z3 = z19
-	add(&z4, &z2, &z19)
-	k4 = compare(&z2, greater, &z18)
-	choose(&z4, k4, &z17, &z4)
-	div(&z3, &z3, &z4)
-	lower(&z2, &z16, &z2)
-	mul(&z2, &z2, &z3)
-	mul(&z0, &z0, &z2)
-	mulAdd(&z0, &z3, &z0, &z3)
-	load(&z4, dy[(rDX+rAX)>>2:])
-	mul(&z0, &z0, &z4)
-	store(dx[(rDI+rAX)>>2:], &z0)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop1
-	}
-tail2:
-	rCX = len(x)
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done3
+		goto done2
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z1, k1, x[(rSI+rAX)>>2:])
 	lower(&z1, &z31, &z1)
 	higher(&z0, &z30, &z1)
@@ -1382,13 +836,17 @@ tail2:
 	loadMasked(&z4, k1, dy[(rDX+rAX)>>2:])
 	mul(&z0, &z0, &z4)
 	storeMasked(dx[(rDI+rAX)>>2:], k1, &z0)
-done3:
+	rAX += 64
+	rCX -= 16
+	goto loop1
+done2:
 }
 
 func swigluGo(y, x, u []float32) {
-	var z0, z1, z17, z18, z19, z2, z20, z21, z22, z23, z24, z25, z26, z27, z28, z29, z3, z30, z31, z4, z5 vector
+	var z0, z1, z17, z18, z19, z2, z20, z21, z22, z23, z24, z25 vector
+	var z26, z27, z28, z29, z3, z30, z31, z4, z5 vector
 	var k1, k4 lanes
-	var r12, rAX, rCX, rDI, rDX, rSI int
+	var rAX, rCX, rDI, rDX, rSI int
 	var zero bool
 	splatBits(&z31, 0xc2b20000)
 	splatBits(&z30, 0x42b20000)
@@ -1410,55 +868,12 @@ func swigluGo(y, x, u []float32) {
 	rDX = 0
 	rAX = 0
 	rCX = len(x)
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail2
-	}
 loop1:
-	load(&z0, x[(rSI+rAX)>>2:])
-	higher(&z0, &z31, &z0)
-	z1 = vector{}
-	sub(&z1, &z1, &z0)
-	lower(&z1, &z30, &z1)
-	higher(&z3, &z29, &z1)
-	z4 = z28
-	mulAdd(&z4, &z27, &z3, &z4)
-	sub(&z5, &z4, &z28)
-	negMulAdd(&z3, &z26, &z5, &z3)
-	negMulAdd(&z3, &z25, &z5, &z3)
-	z2 = z24
-	mulAdd(&z2, &z3, &z2, &z23)
-	mulAdd(&z2, &z3, &z2, &z22)
-	mulAdd(&z2, &z3, &z2, &z21)
-	mulAdd(&z2, &z3, &z2, &z20)
-	mulAdd(&z2, &z3, &z2, &z19)
-	mulAdd(&z2, &z3, &z2, &z19)
-	timesPower(&z2, every, &z2, &z5)
-	add(&z4, &z2, &z19)
-	k4 = compare(&z2, greater, &z18)
-	choose(&z4, k4, &z17, &z4)
-	div(&z0, &z0, &z4)
-	load(&z4, u[(rDX+rAX)>>2:])
-	mul(&z0, &z0, &z4)
-	store(y[(rDI+rAX)>>2:], &z0)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop1
-	}
-tail2:
-	rCX = len(x)
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done3
+		goto done2
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rSI+rAX)>>2:])
 	higher(&z0, &z31, &z0)
 	z1 = vector{}
@@ -1485,13 +900,17 @@ tail2:
 	loadMasked(&z4, k1, u[(rDX+rAX)>>2:])
 	mul(&z0, &z0, &z4)
 	storeMasked(y[(rDI+rAX)>>2:], k1, &z0)
-done3:
+	rAX += 64
+	rCX -= 16
+	goto loop1
+done2:
 }
 
 func swigluBackwardGo(dx, du, x, u, dy []float32) {
-	var z0, z1, z16, z17, z18, z19, z2, z20, z21, z22, z23, z24, z25, z26, z27, z28, z29, z3, z30, z31, z4, z5, z6 vector
+	var z0, z1, z16, z17, z18, z19, z2, z20, z21, z22, z23, z24 vector
+	var z25, z26, z27, z28, z29, z3, z30, z31, z4, z5, z6 vector
 	var k1, k4 lanes
-	var r12, r8, rAX, rBX, rCX, rDI, rDX, rSI int
+	var r8, rAX, rBX, rCX, rDI, rDX, rSI int
 	var zero bool
 	splatBits(&z31, 0xc2b20000)
 	splatBits(&z30, 0x42b20000)
@@ -1516,66 +935,12 @@ func swigluBackwardGo(dx, du, x, u, dy []float32) {
 	r8 = 0
 	rAX = 0
 	rCX = len(x)
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail2
-	}
 loop1:
-	load(&z0, x[(rDX+rAX)>>2:])
-	higher(&z0, &z31, &z0)
-	lower(&z1, &z30, &z0)
-	z2 = vector{}
-	sub(&z2, &z2, &z1)
-	lower(&z4, &z30, &z2)
-	k4 = compare(&z4, notLessOr, &z29)
-	z5 = z28
-	mulAdd(&z5, &z27, &z4, &z5)
-	sub(&z6, &z5, &z28)
-	negMulAdd(&z4, &z26, &z6, &z4)
-	negMulAdd(&z4, &z25, &z6, &z4)
-	z3 = z24
-	mulAdd(&z3, &z4, &z3, &z23)
-	mulAdd(&z3, &z4, &z3, &z22)
-	mulAdd(&z3, &z4, &z3, &z21)
-	mulAdd(&z3, &z4, &z3, &z20)
-	mulAdd(&z3, &z4, &z3, &z19)
-	mulAdd(&z3, &z4, &z3, &z19)
-	timesPower(&z3, k4, &z3, &z6)
-	z4 = z19
-	add(&z5, &z3, &z19)
-	k4 = compare(&z3, greater, &z18)
-	choose(&z5, k4, &z17, &z5)
-	div(&z4, &z4, &z5)
-	lower(&z3, &z16, &z3)
-	mul(&z3, &z3, &z4)
-	mul(&z0, &z0, &z4)
-	mul(&z1, &z1, &z3)
-	mulAdd(&z1, &z4, &z1, &z4)
-	load(&z5, dy[(r8+rAX)>>2:])
-	mul(&z0, &z0, &z5)
-	store(du[(rSI+rAX)>>2:], &z0)
-	load(&z2, u[(rBX+rAX)>>2:])
-	mul(&z5, &z5, &z2)
-	mul(&z1, &z1, &z5)
-	store(dx[(rDI+rAX)>>2:], &z1)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop1
-	}
-tail2:
-	rCX = len(x)
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done3
+		goto done2
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rDX+rAX)>>2:])
 	higher(&z0, &z31, &z0)
 	lower(&z1, &z30, &z0)
@@ -1613,13 +978,17 @@ tail2:
 	mul(&z5, &z5, &z2)
 	mul(&z1, &z1, &z5)
 	storeMasked(dx[(rDI+rAX)>>2:], k1, &z1)
-done3:
+	rAX += 64
+	rCX -= 16
+	goto loop1
+done2:
 }
 
 func softplusGo(y, x []float32) {
-	var t, z0, z1, z16, z17, z18, z19, z2, z20, z21, z22, z23, z24, z25, z26, z27, z28, z29, z30, z31, z4, z5, z6 vector
+	var t, z0, z1, z16, z17, z18, z19, z2, z20, z21, z22, z23 vector
+	var z24, z25, z26, z27, z28, z29, z30, z31, z4, z5, z6 vector
 	var k1, k4 lanes
-	var r12, rAX, rCX, rDI, rSI int
+	var rAX, rCX, rDI, rSI int
 	var zero bool
 	splatBits(&z31, 0x42b20000)
 	splatBits(&z30, 0xc2aeac4f)
@@ -1641,70 +1010,12 @@ func softplusGo(y, x []float32) {
 	rSI = 0
 	rAX = 0
 	rCX = len(x)
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail2
-	}
 loop1:
-	load(&z0, x[(rSI+rAX)>>2:])
-	z2 = vector{}
-	sub(&z2, &z2, &z0)
-	lower(&z2, &z2, &z0)
-	lower(&z4, &z31, &z2)
-	k4 = compare(&z4, notLessOr, &z30)
-	z5 = z29
-	mulAdd(&z5, &z28, &z4, &z5)
-	sub(&z6, &z5, &z29)
-	negMulAdd(&z4, &z27, &z6, &z4)
-	negMulAdd(&z4, &z26, &z6, &z4)
-	z1 = z25
-	mulAdd(&z1, &z4, &z1, &z24)
-	mulAdd(&z1, &z4, &z1, &z23)
-	mulAdd(&z1, &z4, &z1, &z22)
-	mulAdd(&z1, &z4, &z1, &z21)
-	mulAdd(&z1, &z4, &z1, &z20)
-	mulAdd(&z1, &z4, &z1, &z20)
-	timesPower(&z1, k4, &z1, &z6)
-	add(&z5, &z1, &z19)
-	add(&z1, &z1, &z1)
-	div(&z1, &z1, &z5)
-	z2 = z1
-	k4 = common(&z2, &z18)
-	only(&z2, k4, &z2)
-	mul(&z2, &z2, &z2)
-	z4 = z17
-	mulAdd(&z4, &z2, &z4, &z16)
-	splatBits(&t, 0x39e38e39)
-	mulAdd(&z4, &z2, &z4, &t)
-	splatBits(&t, 0x3b124925)
-	mulAdd(&z4, &z2, &z4, &t)
-	splatBits(&t, 0x3c4ccccd)
-	mulAdd(&z4, &z2, &z4, &t)
-	splatBits(&t, 0x3daaaaab)
-	mulAdd(&z4, &z2, &z4, &t)
-	mulAdd(&z4, &z2, &z4, &z20)
-	z5 = vector{}
-	higher(&z0, &z5, &z0)
-	mulAdd(&z0, &z1, &z4, &z0)
-	store(y[(rDI+rAX)>>2:], &z0)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop1
-	}
-tail2:
-	rCX = len(x)
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done3
+		goto done2
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rSI+rAX)>>2:])
 	z2 = vector{}
 	sub(&z2, &z2, &z0)
@@ -1746,11 +1057,15 @@ tail2:
 	higher(&z0, &z5, &z0)
 	mulAdd(&z0, &z1, &z4, &z0)
 	storeMasked(y[(rDI+rAX)>>2:], k1, &z0)
-done3:
+	rAX += 64
+	rCX -= 16
+	goto loop1
+done2:
 }
 
 func softmaxGo(x, mask []float32, cols, rows int) {
-	var z0, z1, z19, z2, z20, z21, z22, z23, z24, z25, z26, z27, z28, z29, z3, z30, z31, z4, z5, z6, z7 vector
+	var z0, z1, z19, z2, z20, z21, z22, z23, z24, z25, z26, z27 vector
+	var z28, z29, z3, z30, z31, z4, z5, z6, z7 vector
 	var k1, k2, k4 lanes
 	var r10, r12, r8, r9, rAX, rBX, rCX, rDI, rDX, rSI int
 	var zero bool
@@ -1810,69 +1125,30 @@ visible5:
 	z0 = vector{}
 	rAX = 0
 	rCX = r9
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail7
-	}
 loop6:
-	store(x[(r10+rAX)>>2:], &z0)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop6
-	}
-tail7:
-	rCX = r9
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done8
+		goto done7
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	storeMasked(x[(r10+rAX)>>2:], k1, &z0)
-done8:
+	rAX += 64
+	rCX -= 16
+	goto loop6
+done7:
 	zero = r8 == 0
 	if zero {
-		goto done9
+		goto done8
 	}
 	z7 = z5
 	rAX = 0
 	rCX = r8
-	rCX >>= 4
-	zero = rCX == 0
+loop9:
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto tail11
+		goto done10
 	}
-loop10:
-	load(&z0, x[(rDI+rAX)>>2:])
-	load(&z3, mask[(rSI+rAX)>>2:])
-	k2 = compare(&z3, unequalOr, &z5)
-	add(&z0, &z0, &z3)
-	choose(&z0, k2, &z0, &z5)
-	store(x[(rDI+rAX)>>2:], &z0)
-	higher(&z7, &z7, &z0)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop10
-	}
-tail11:
-	rCX = r8
-	rCX &= 15
-	zero = rCX == 0
-	if zero {
-		goto done12
-	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rDI+rAX)>>2:])
 	loadMasked(&z3, k1, mask[(rSI+rAX)>>2:])
 	k2 = compare(&z3, unequalOr, &z5)
@@ -1881,7 +1157,10 @@ tail11:
 	storeMasked(x[(rDI+rAX)>>2:], k1, &z0)
 	choose(&z0, k1, &z0, &z5)
 	higher(&z7, &z7, &z0)
-done12:
+	rAX += 64
+	rCX -= 16
+	goto loop9
+done10:
 	upper(&z3, &z7)
 	higherLow(&z7, &z7, &z3, 8)
 	upperFour(&z3, &z7)
@@ -1894,48 +1173,12 @@ done12:
 	z6 = vector{}
 	rAX = 0
 	rCX = r8
-	rCX >>= 4
-	zero = rCX == 0
+loop11:
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto tail14
+		goto done12
 	}
-loop13:
-	load(&z0, x[(rDI+rAX)>>2:])
-	sub(&z0, &z0, &z7)
-	lower(&z1, &z30, &z0)
-	k4 = compare(&z1, notLessOr, &z29)
-	z3 = z28
-	mulAdd(&z3, &z27, &z1, &z3)
-	sub(&z4, &z3, &z28)
-	negMulAdd(&z1, &z26, &z4, &z1)
-	negMulAdd(&z1, &z25, &z4, &z1)
-	z2 = z24
-	mulAdd(&z2, &z1, &z2, &z23)
-	mulAdd(&z2, &z1, &z2, &z22)
-	mulAdd(&z2, &z1, &z2, &z21)
-	mulAdd(&z2, &z1, &z2, &z20)
-	mulAdd(&z2, &z1, &z2, &z19)
-	mulAdd(&z2, &z1, &z2, &z19)
-	timesPower(&z2, k4, &z2, &z4)
-	store(x[(rDI+rAX)>>2:], &z2)
-	add(&z6, &z6, &z2)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop13
-	}
-tail14:
-	rCX = r8
-	rCX &= 15
-	zero = rCX == 0
-	if zero {
-		goto done15
-	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rDI+rAX)>>2:])
 	sub(&z0, &z0, &z7)
 	lower(&z1, &z30, &z0)
@@ -1956,7 +1199,10 @@ tail14:
 	storeMasked(x[(rDI+rAX)>>2:], k1, &z2)
 	only(&z2, k1, &z2)
 	add(&z6, &z6, &z2)
-done15:
+	rAX += 64
+	rCX -= 16
+	goto loop11
+done12:
 	upper(&z3, &z6)
 	addLow(&z6, &z6, &z3, 8)
 	upperFour(&z3, &z6)
@@ -1970,37 +1216,20 @@ done15:
 	splat(&z6, z6.f32()[0])
 	rAX = 0
 	rCX = r8
-	rCX >>= 4
-	zero = rCX == 0
+loop13:
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto tail17
+		goto done14
 	}
-loop16:
-	load(&z0, x[(rDI+rAX)>>2:])
-	mul(&z0, &z0, &z6)
-	store(x[(rDI+rAX)>>2:], &z0)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop16
-	}
-tail17:
-	rCX = r8
-	rCX &= 15
-	zero = rCX == 0
-	if zero {
-		goto done18
-	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rDI+rAX)>>2:])
 	mul(&z0, &z0, &z6)
 	storeMasked(x[(rDI+rAX)>>2:], k1, &z0)
-done18:
-done9:
+	rAX += 64
+	rCX -= 16
+	goto loop13
+done14:
+done8:
 	rDI = rDI + 4*rDX
 	rSI = rSI + 4*rDX
 	rBX--
@@ -2012,9 +1241,10 @@ end2:
 }
 
 func softmaxTileGo(x, mask, top, total, keep []float32, cols, stride int) {
-	var z0, z1, z19, z2, z20, z21, z22, z23, z24, z25, z26, z27, z28, z29, z3, z30, z31, z4, z5, z6, z7, z8 vector
+	var z0, z1, z19, z2, z20, z21, z22, z23, z24, z25, z26, z27 vector
+	var z28, z29, z3, z30, z31, z4, z5, z6, z7, z8 vector
 	var k1, k2, k4 lanes
-	var r10, r11, r12, r8, r9, rAX, rBX, rCX, rDI, rDX, rSI int
+	var r10, r11, r8, r9, rAX, rBX, rCX, rDI, rDX, rSI int
 	var zero bool
 	splatBits(&z31, 0xff800000)
 	splatBits(&z30, 0x42b20000)
@@ -2051,36 +1281,12 @@ row1:
 	}
 	rAX = 0
 	rCX = r9
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail6
-	}
 loop5:
-	load(&z0, x[(rDI+rAX)>>2:])
-	load(&z3, mask[(rSI+rAX)>>2:])
-	k2 = compare(&z3, unequalOr, &z5)
-	add(&z0, &z0, &z3)
-	choose(&z0, k2, &z0, &z5)
-	store(x[(rDI+rAX)>>2:], &z0)
-	higher(&z7, &z7, &z0)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop5
-	}
-tail6:
-	rCX = r9
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done7
+		goto done6
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rDI+rAX)>>2:])
 	loadMasked(&z3, k1, mask[(rSI+rAX)>>2:])
 	k2 = compare(&z3, unequalOr, &z5)
@@ -2089,40 +1295,27 @@ tail6:
 	storeMasked(x[(rDI+rAX)>>2:], k1, &z0)
 	choose(&z0, k1, &z0, &z5)
 	higher(&z7, &z7, &z0)
-done7:
+	rAX += 64
+	rCX -= 16
+	goto loop5
+done6:
 	goto done4
 plain3:
 	rAX = 0
 	rCX = r9
-	rCX >>= 4
-	zero = rCX == 0
+loop7:
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto tail9
+		goto done8
 	}
-loop8:
-	load(&z0, x[(rDI+rAX)>>2:])
-	higher(&z7, &z7, &z0)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop8
-	}
-tail9:
-	rCX = r9
-	rCX &= 15
-	zero = rCX == 0
-	if zero {
-		goto done10
-	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rDI+rAX)>>2:])
 	choose(&z0, k1, &z0, &z5)
 	higher(&z7, &z7, &z0)
-done10:
+	rAX += 64
+	rCX -= 16
+	goto loop7
+done8:
 done4:
 	upper(&z3, &z7)
 	higherLow(&z7, &z7, &z3, 8)
@@ -2153,48 +1346,12 @@ done4:
 	timesPower(&z6, k4, &z6, &z4)
 	rAX = 0
 	rCX = r9
-	rCX >>= 4
-	zero = rCX == 0
+loop9:
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto tail12
+		goto done10
 	}
-loop11:
-	load(&z0, x[(rDI+rAX)>>2:])
-	sub(&z0, &z0, &z7)
-	lower(&z1, &z30, &z0)
-	k4 = compare(&z1, notLessOr, &z29)
-	z3 = z28
-	mulAdd(&z3, &z27, &z1, &z3)
-	sub(&z4, &z3, &z28)
-	negMulAdd(&z1, &z26, &z4, &z1)
-	negMulAdd(&z1, &z25, &z4, &z1)
-	z2 = z24
-	mulAdd(&z2, &z1, &z2, &z23)
-	mulAdd(&z2, &z1, &z2, &z22)
-	mulAdd(&z2, &z1, &z2, &z21)
-	mulAdd(&z2, &z1, &z2, &z20)
-	mulAdd(&z2, &z1, &z2, &z19)
-	mulAdd(&z2, &z1, &z2, &z19)
-	timesPower(&z2, k4, &z2, &z4)
-	store(x[(rDI+rAX)>>2:], &z2)
-	add(&z8, &z8, &z2)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop11
-	}
-tail12:
-	rCX = r9
-	rCX &= 15
-	zero = rCX == 0
-	if zero {
-		goto done13
-	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rDI+rAX)>>2:])
 	sub(&z0, &z0, &z7)
 	lower(&z1, &z30, &z0)
@@ -2215,7 +1372,10 @@ tail12:
 	storeMasked(x[(rDI+rAX)>>2:], k1, &z2)
 	only(&z2, k1, &z2)
 	add(&z8, &z8, &z2)
-done13:
+	rAX += 64
+	rCX -= 16
+	goto loop9
+done10:
 	upper(&z3, &z8)
 	addLow(&z8, &z8, &z3, 8)
 	upperFour(&z3, &z8)
@@ -2235,43 +1395,26 @@ done13:
 	keep[(r8)>>2] = z6.f32()[0]
 	rAX = 0
 	rCX = r9
-	rCX >>= 4
-	zero = rCX == 0
+loop11:
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto tail15
+		goto done12
 	}
-loop14:
-	load(&z0, x[(rDI+rAX)>>2:])
-	mul(&z0, &z0, &z8)
-	store(x[(rDI+rAX)>>2:], &z0)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop14
-	}
-tail15:
-	rCX = r9
-	rCX &= 15
-	zero = rCX == 0
-	if zero {
-		goto done16
-	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rDI+rAX)>>2:])
 	mul(&z0, &z0, &z8)
 	storeMasked(x[(rDI+rAX)>>2:], k1, &z0)
-done16:
+	rAX += 64
+	rCX -= 16
+	goto loop11
+done12:
 	rDI = rDI + 4*r9
 	zero = mask == nil
 	if zero {
-		goto unmasked17
+		goto unmasked13
 	}
 	rSI = rSI + 4*r10
-unmasked17:
+unmasked13:
 	rDX += 4
 	rBX += 4
 	r8 += 4
@@ -2284,9 +1427,10 @@ end2:
 }
 
 func softmaxTileBackwardGo(d, x, mask, top, total, dot []float32, cols, stride int) {
-	var z0, z1, z19, z2, z20, z21, z22, z23, z24, z25, z26, z27, z28, z29, z3, z30, z31, z4, z5, z6, z7, z8 vector
+	var z0, z1, z19, z2, z20, z21, z22, z23, z24, z25, z26, z27 vector
+	var z28, z29, z3, z30, z31, z4, z5, z6, z7, z8 vector
 	var k1, k2, k4 lanes
-	var r10, r11, r12, r13, r8, r9, rAX, rBX, rCX, rDI, rDX, rSI int
+	var r10, r11, r13, r8, r9, rAX, rBX, rCX, rDI, rDX, rSI int
 	var zero bool
 	splatBits(&z31, 0xff800000)
 	splatBits(&z30, 0x3f800000)
@@ -2329,56 +1473,12 @@ row1:
 	}
 	rAX = 0
 	rCX = r10
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail6
-	}
 loop5:
-	load(&z0, x[(rSI+rAX)>>2:])
-	load(&z3, mask[(rDX+rAX)>>2:])
-	k2 = compare(&z3, unequalOr, &z5)
-	add(&z0, &z0, &z3)
-	choose(&z0, k2, &z0, &z5)
-	sub(&z0, &z0, &z6)
-	lower(&z1, &z29, &z0)
-	k4 = compare(&z1, notLessOr, &z28)
-	z3 = z27
-	mulAdd(&z3, &z26, &z1, &z3)
-	sub(&z4, &z3, &z27)
-	negMulAdd(&z1, &z25, &z4, &z1)
-	negMulAdd(&z1, &z24, &z4, &z1)
-	z2 = z23
-	mulAdd(&z2, &z1, &z2, &z22)
-	mulAdd(&z2, &z1, &z2, &z21)
-	mulAdd(&z2, &z1, &z2, &z20)
-	mulAdd(&z2, &z1, &z2, &z19)
-	mulAdd(&z2, &z1, &z2, &z30)
-	mulAdd(&z2, &z1, &z2, &z30)
-	timesPower(&z2, k4, &z2, &z4)
-	mul(&z2, &z2, &z7)
-	store(x[(rSI+rAX)>>2:], &z2)
-	load(&z0, d[(rDI+rAX)>>2:])
-	sub(&z0, &z0, &z8)
-	mul(&z0, &z0, &z2)
-	store(d[(rDI+rAX)>>2:], &z0)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop5
-	}
-tail6:
-	rCX = r10
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done7
+		goto done6
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rSI+rAX)>>2:])
 	loadMasked(&z3, k1, mask[(rDX+rAX)>>2:])
 	k2 = compare(&z3, unequalOr, &z5)
@@ -2406,57 +1506,20 @@ tail6:
 	sub(&z0, &z0, &z8)
 	mul(&z0, &z0, &z2)
 	storeMasked(d[(rDI+rAX)>>2:], k1, &z0)
-done7:
+	rAX += 64
+	rCX -= 16
+	goto loop5
+done6:
 	goto done4
 plain3:
 	rAX = 0
 	rCX = r10
-	rCX >>= 4
-	zero = rCX == 0
+loop7:
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto tail9
+		goto done8
 	}
-loop8:
-	load(&z0, x[(rSI+rAX)>>2:])
-	sub(&z0, &z0, &z6)
-	lower(&z1, &z29, &z0)
-	k4 = compare(&z1, notLessOr, &z28)
-	z3 = z27
-	mulAdd(&z3, &z26, &z1, &z3)
-	sub(&z4, &z3, &z27)
-	negMulAdd(&z1, &z25, &z4, &z1)
-	negMulAdd(&z1, &z24, &z4, &z1)
-	z2 = z23
-	mulAdd(&z2, &z1, &z2, &z22)
-	mulAdd(&z2, &z1, &z2, &z21)
-	mulAdd(&z2, &z1, &z2, &z20)
-	mulAdd(&z2, &z1, &z2, &z19)
-	mulAdd(&z2, &z1, &z2, &z30)
-	mulAdd(&z2, &z1, &z2, &z30)
-	timesPower(&z2, k4, &z2, &z4)
-	mul(&z2, &z2, &z7)
-	store(x[(rSI+rAX)>>2:], &z2)
-	load(&z0, d[(rDI+rAX)>>2:])
-	sub(&z0, &z0, &z8)
-	mul(&z0, &z0, &z2)
-	store(d[(rDI+rAX)>>2:], &z0)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop8
-	}
-tail9:
-	rCX = r10
-	rCX &= 15
-	zero = rCX == 0
-	if zero {
-		goto done10
-	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rSI+rAX)>>2:])
 	sub(&z0, &z0, &z6)
 	lower(&z1, &z29, &z0)
@@ -2480,16 +1543,19 @@ tail9:
 	sub(&z0, &z0, &z8)
 	mul(&z0, &z0, &z2)
 	storeMasked(d[(rDI+rAX)>>2:], k1, &z0)
-done10:
+	rAX += 64
+	rCX -= 16
+	goto loop7
+done8:
 done4:
 	rDI = rDI + 4*r10
 	rSI = rSI + 4*r10
 	zero = mask == nil
 	if zero {
-		goto unmasked11
+		goto unmasked9
 	}
 	rDX = rDX + 4*r11
-unmasked11:
+unmasked9:
 	rBX += 4
 	r8 += 4
 	r9 += 4
@@ -2502,9 +1568,10 @@ end2:
 }
 
 func sigmoidTileGo(x, mask, shift []float32, cols, stride int) {
-	var z0, z1, z17, z18, z19, z2, z20, z21, z22, z23, z24, z25, z26, z27, z28, z29, z3, z30, z31, z4, z5, z6, z7 vector
+	var z0, z1, z17, z18, z19, z2, z20, z21, z22, z23, z24, z25 vector
+	var z26, z27, z28, z29, z3, z30, z31, z4, z5, z6, z7 vector
 	var k1, k2, k4 lanes
-	var r12, r8, r9, rAX, rBX, rCX, rDI, rDX, rSI int
+	var r8, r9, rAX, rBX, rCX, rDI, rDX, rSI int
 	var zero bool
 	splatBits(&z31, 0xff800000)
 	splatBits(&z30, 0x42b20000)
@@ -2540,56 +1607,12 @@ row1:
 	}
 	rAX = 0
 	rCX = rBX
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail6
-	}
 loop5:
-	load(&z0, x[(rDI+rAX)>>2:])
-	load(&z4, mask[(rSI+rAX)>>2:])
-	k2 = compare(&z4, unequalOr, &z7)
-	add(&z0, &z0, &z4)
-	choose(&z0, k2, &z0, &z7)
-	sub(&z1, &z6, &z0)
-	lower(&z1, &z30, &z1)
-	higher(&z3, &z29, &z1)
-	z4 = z28
-	mulAdd(&z4, &z27, &z3, &z4)
-	sub(&z5, &z4, &z28)
-	negMulAdd(&z3, &z26, &z5, &z3)
-	negMulAdd(&z3, &z25, &z5, &z3)
-	z2 = z24
-	mulAdd(&z2, &z3, &z2, &z23)
-	mulAdd(&z2, &z3, &z2, &z22)
-	mulAdd(&z2, &z3, &z2, &z21)
-	mulAdd(&z2, &z3, &z2, &z20)
-	mulAdd(&z2, &z3, &z2, &z19)
-	mulAdd(&z2, &z3, &z2, &z19)
-	timesPower(&z2, every, &z2, &z5)
-	z0 = z19
-	add(&z4, &z2, &z19)
-	k4 = compare(&z2, greater, &z18)
-	choose(&z4, k4, &z17, &z4)
-	div(&z0, &z0, &z4)
-	store(x[(rDI+rAX)>>2:], &z0)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop5
-	}
-tail6:
-	rCX = rBX
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done7
+		goto done6
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rDI+rAX)>>2:])
 	loadMasked(&z4, k1, mask[(rSI+rAX)>>2:])
 	k2 = compare(&z4, unequalOr, &z7)
@@ -2617,57 +1640,20 @@ tail6:
 	choose(&z4, k4, &z17, &z4)
 	div(&z0, &z0, &z4)
 	storeMasked(x[(rDI+rAX)>>2:], k1, &z0)
-done7:
+	rAX += 64
+	rCX -= 16
+	goto loop5
+done6:
 	goto done4
 plain3:
 	rAX = 0
 	rCX = rBX
-	rCX >>= 4
-	zero = rCX == 0
+loop7:
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto tail9
+		goto done8
 	}
-loop8:
-	load(&z0, x[(rDI+rAX)>>2:])
-	sub(&z1, &z6, &z0)
-	lower(&z1, &z30, &z1)
-	higher(&z3, &z29, &z1)
-	z4 = z28
-	mulAdd(&z4, &z27, &z3, &z4)
-	sub(&z5, &z4, &z28)
-	negMulAdd(&z3, &z26, &z5, &z3)
-	negMulAdd(&z3, &z25, &z5, &z3)
-	z2 = z24
-	mulAdd(&z2, &z3, &z2, &z23)
-	mulAdd(&z2, &z3, &z2, &z22)
-	mulAdd(&z2, &z3, &z2, &z21)
-	mulAdd(&z2, &z3, &z2, &z20)
-	mulAdd(&z2, &z3, &z2, &z19)
-	mulAdd(&z2, &z3, &z2, &z19)
-	timesPower(&z2, every, &z2, &z5)
-	z0 = z19
-	add(&z4, &z2, &z19)
-	k4 = compare(&z2, greater, &z18)
-	choose(&z4, k4, &z17, &z4)
-	div(&z0, &z0, &z4)
-	store(x[(rDI+rAX)>>2:], &z0)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop8
-	}
-tail9:
-	rCX = rBX
-	rCX &= 15
-	zero = rCX == 0
-	if zero {
-		goto done10
-	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rDI+rAX)>>2:])
 	sub(&z1, &z6, &z0)
 	lower(&z1, &z30, &z1)
@@ -2691,15 +1677,18 @@ tail9:
 	choose(&z4, k4, &z17, &z4)
 	div(&z0, &z0, &z4)
 	storeMasked(x[(rDI+rAX)>>2:], k1, &z0)
-done10:
+	rAX += 64
+	rCX -= 16
+	goto loop7
+done8:
 done4:
 	rDI = rDI + 4*rBX
 	zero = mask == nil
 	if zero {
-		goto unmasked11
+		goto unmasked9
 	}
 	rSI = rSI + 4*r8
-unmasked11:
+unmasked9:
 	rDX += 4
 	r9--
 	zero = r9 == 0
@@ -2710,9 +1699,10 @@ end2:
 }
 
 func sigmoidTileBackwardGo(d, x, mask, shift []float32, cols, stride int) {
-	var z0, z1, z16, z17, z18, z19, z2, z20, z21, z22, z23, z24, z25, z26, z27, z28, z29, z3, z30, z31, z4, z5, z6, z7 vector
+	var z0, z1, z16, z17, z18, z19, z2, z20, z21, z22, z23, z24 vector
+	var z25, z26, z27, z28, z29, z3, z30, z31, z4, z5, z6, z7 vector
 	var k1, k2, k4 lanes
-	var r10, r12, r8, r9, rAX, rBX, rCX, rDI, rDX, rSI int
+	var r10, r8, r9, rAX, rBX, rCX, rDI, rDX, rSI int
 	var zero bool
 	splatBits(&z31, 0xff800000)
 	splatBits(&z30, 0x42b20000)
@@ -2750,62 +1740,12 @@ row1:
 	}
 	rAX = 0
 	rCX = r8
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail6
-	}
 loop5:
-	load(&z0, x[(rSI+rAX)>>2:])
-	load(&z4, mask[(rDX+rAX)>>2:])
-	k2 = compare(&z4, unequalOr, &z7)
-	add(&z0, &z0, &z4)
-	choose(&z0, k2, &z0, &z7)
-	sub(&z1, &z6, &z0)
-	lower(&z3, &z30, &z1)
-	k4 = compare(&z3, notLessOr, &z29)
-	z4 = z28
-	mulAdd(&z4, &z27, &z3, &z4)
-	sub(&z5, &z4, &z28)
-	negMulAdd(&z3, &z26, &z5, &z3)
-	negMulAdd(&z3, &z25, &z5, &z3)
-	z2 = z24
-	mulAdd(&z2, &z3, &z2, &z23)
-	mulAdd(&z2, &z3, &z2, &z22)
-	mulAdd(&z2, &z3, &z2, &z21)
-	mulAdd(&z2, &z3, &z2, &z20)
-	mulAdd(&z2, &z3, &z2, &z19)
-	mulAdd(&z2, &z3, &z2, &z19)
-	timesPower(&z2, k4, &z2, &z5)
-	z3 = z19
-	add(&z4, &z2, &z19)
-	k4 = compare(&z2, greater, &z18)
-	choose(&z4, k4, &z17, &z4)
-	div(&z3, &z3, &z4)
-	lower(&z2, &z16, &z2)
-	mul(&z2, &z2, &z3)
-	store(x[(rSI+rAX)>>2:], &z3)
-	mul(&z2, &z2, &z3)
-	load(&z0, d[(rDI+rAX)>>2:])
-	mul(&z2, &z2, &z0)
-	store(d[(rDI+rAX)>>2:], &z2)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop5
-	}
-tail6:
-	rCX = r8
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done7
+		goto done6
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rSI+rAX)>>2:])
 	loadMasked(&z4, k1, mask[(rDX+rAX)>>2:])
 	k2 = compare(&z4, unequalOr, &z7)
@@ -2839,63 +1779,20 @@ tail6:
 	loadMasked(&z0, k1, d[(rDI+rAX)>>2:])
 	mul(&z2, &z2, &z0)
 	storeMasked(d[(rDI+rAX)>>2:], k1, &z2)
-done7:
+	rAX += 64
+	rCX -= 16
+	goto loop5
+done6:
 	goto done4
 plain3:
 	rAX = 0
 	rCX = r8
-	rCX >>= 4
-	zero = rCX == 0
+loop7:
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto tail9
+		goto done8
 	}
-loop8:
-	load(&z0, x[(rSI+rAX)>>2:])
-	sub(&z1, &z6, &z0)
-	lower(&z3, &z30, &z1)
-	k4 = compare(&z3, notLessOr, &z29)
-	z4 = z28
-	mulAdd(&z4, &z27, &z3, &z4)
-	sub(&z5, &z4, &z28)
-	negMulAdd(&z3, &z26, &z5, &z3)
-	negMulAdd(&z3, &z25, &z5, &z3)
-	z2 = z24
-	mulAdd(&z2, &z3, &z2, &z23)
-	mulAdd(&z2, &z3, &z2, &z22)
-	mulAdd(&z2, &z3, &z2, &z21)
-	mulAdd(&z2, &z3, &z2, &z20)
-	mulAdd(&z2, &z3, &z2, &z19)
-	mulAdd(&z2, &z3, &z2, &z19)
-	timesPower(&z2, k4, &z2, &z5)
-	z3 = z19
-	add(&z4, &z2, &z19)
-	k4 = compare(&z2, greater, &z18)
-	choose(&z4, k4, &z17, &z4)
-	div(&z3, &z3, &z4)
-	lower(&z2, &z16, &z2)
-	mul(&z2, &z2, &z3)
-	store(x[(rSI+rAX)>>2:], &z3)
-	mul(&z2, &z2, &z3)
-	load(&z0, d[(rDI+rAX)>>2:])
-	mul(&z2, &z2, &z0)
-	store(d[(rDI+rAX)>>2:], &z2)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop8
-	}
-tail9:
-	rCX = r8
-	rCX &= 15
-	zero = rCX == 0
-	if zero {
-		goto done10
-	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rSI+rAX)>>2:])
 	sub(&z1, &z6, &z0)
 	lower(&z3, &z30, &z1)
@@ -2925,16 +1822,19 @@ tail9:
 	loadMasked(&z0, k1, d[(rDI+rAX)>>2:])
 	mul(&z2, &z2, &z0)
 	storeMasked(d[(rDI+rAX)>>2:], k1, &z2)
-done10:
+	rAX += 64
+	rCX -= 16
+	goto loop7
+done8:
 done4:
 	rDI = rDI + 4*r8
 	rSI = rSI + 4*r8
 	zero = mask == nil
 	if zero {
-		goto unmasked11
+		goto unmasked9
 	}
 	rDX = rDX + 4*r9
-unmasked11:
+unmasked9:
 	rBX += 4
 	r10--
 	zero = r10 == 0
@@ -2945,9 +1845,10 @@ end2:
 }
 
 func softcapGo(x, slope []float32, limit float32) {
-	var z0, z1, z19, z2, z20, z21, z22, z23, z24, z25, z26, z27, z28, z29, z3, z30, z31, z4, z5 vector
+	var z0, z1, z19, z2, z20, z21, z22, z23, z24, z25, z26, z27 vector
+	var z28, z29, z3, z30, z31, z4, z5 vector
 	var k1, k4 lanes
-	var r12, rAX, rCX, rDI, rSI int
+	var rAX, rCX, rDI, rSI int
 	var zero bool
 	splatBits(&z31, 0x3f800000)
 	splatBits(&z30, 0x70000000)
@@ -2973,55 +1874,12 @@ func softcapGo(x, slope []float32, limit float32) {
 	}
 	rAX = 0
 	rCX = len(x)
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail4
-	}
 loop3:
-	load(&z2, x[(rDI+rAX)>>2:])
-	k4 = common(&z2, &z30)
-	only(&z2, k4, &z2)
-	mul(&z2, &z2, &z1)
-	z3 = z29
-	mulAdd(&z3, &z2, &z2, &z3)
-	lower(&z3, &z28, &z3)
-	z4 = z27
-	mulAdd(&z4, &z3, &z4, &z26)
-	mulAdd(&z4, &z3, &z4, &z25)
-	mulAdd(&z4, &z3, &z4, &z24)
-	mulAdd(&z4, &z3, &z4, &z31)
-	z5 = z23
-	mulAdd(&z5, &z3, &z5, &z22)
-	mulAdd(&z5, &z3, &z5, &z21)
-	mulAdd(&z5, &z3, &z5, &z20)
-	mulAdd(&z5, &z3, &z5, &z31)
-	mul(&z2, &z2, &z4)
-	div(&z2, &z2, &z5)
-	lower(&z2, &z31, &z2)
-	higher(&z3, &z19, &z2)
-	mul(&z2, &z3, &z0)
-	store(x[(rDI+rAX)>>2:], &z2)
-	z4 = z31
-	negMulAdd(&z4, &z3, &z3, &z4)
-	store(slope[(rSI+rAX)>>2:], &z4)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop3
-	}
-tail4:
-	rCX = len(x)
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done5
+		goto done4
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z2, k1, x[(rDI+rAX)>>2:])
 	k4 = common(&z2, &z30)
 	only(&z2, k4, &z2)
@@ -3048,57 +1906,20 @@ tail4:
 	z4 = z31
 	negMulAdd(&z4, &z3, &z3, &z4)
 	storeMasked(slope[(rSI+rAX)>>2:], k1, &z4)
-done5:
+	rAX += 64
+	rCX -= 16
+	goto loop3
+done4:
 	goto done2
 plain1:
 	rAX = 0
 	rCX = len(x)
-	rCX >>= 4
-	zero = rCX == 0
+loop5:
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto tail7
+		goto done6
 	}
-loop6:
-	load(&z2, x[(rDI+rAX)>>2:])
-	k4 = common(&z2, &z30)
-	only(&z2, k4, &z2)
-	mul(&z2, &z2, &z1)
-	z3 = z29
-	mulAdd(&z3, &z2, &z2, &z3)
-	lower(&z3, &z28, &z3)
-	z4 = z27
-	mulAdd(&z4, &z3, &z4, &z26)
-	mulAdd(&z4, &z3, &z4, &z25)
-	mulAdd(&z4, &z3, &z4, &z24)
-	mulAdd(&z4, &z3, &z4, &z31)
-	z5 = z23
-	mulAdd(&z5, &z3, &z5, &z22)
-	mulAdd(&z5, &z3, &z5, &z21)
-	mulAdd(&z5, &z3, &z5, &z20)
-	mulAdd(&z5, &z3, &z5, &z31)
-	mul(&z2, &z2, &z4)
-	div(&z2, &z2, &z5)
-	lower(&z2, &z31, &z2)
-	higher(&z3, &z19, &z2)
-	mul(&z2, &z3, &z0)
-	store(x[(rDI+rAX)>>2:], &z2)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop6
-	}
-tail7:
-	rCX = len(x)
-	rCX &= 15
-	zero = rCX == 0
-	if zero {
-		goto done8
-	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z2, k1, x[(rDI+rAX)>>2:])
 	k4 = common(&z2, &z30)
 	only(&z2, k4, &z2)
@@ -3122,14 +1943,17 @@ tail7:
 	higher(&z3, &z19, &z2)
 	mul(&z2, &z3, &z0)
 	storeMasked(x[(rDI+rAX)>>2:], k1, &z2)
-done8:
+	rAX += 64
+	rCX -= 16
+	goto loop5
+done6:
 done2:
 }
 
 func dotRowsGo(dot, x, y []float32, cols, stride int) {
 	var z0, z1, z2, z3 vector
 	var k1 lanes
-	var r12, r8, r9, rAX, rBX, rCX, rDI, rDX, rSI int
+	var r8, r9, rAX, rBX, rCX, rDI, rDX, rSI int
 	var zero bool
 	rDI = 0
 	rSI = 0
@@ -3145,36 +1969,19 @@ row1:
 	z3 = vector{}
 	rAX = 0
 	rCX = rBX
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail4
-	}
 loop3:
-	load(&z0, x[(rSI+rAX)>>2:])
-	load(&z1, y[(rDX+rAX)>>2:])
-	mulAdd(&z3, &z0, &z1, &z3)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop3
-	}
-tail4:
-	rCX = rBX
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done5
+		goto done4
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rSI+rAX)>>2:])
 	loadMasked(&z1, k1, y[(rDX+rAX)>>2:])
 	mulAdd(&z3, &z0, &z1, &z3)
-done5:
+	rAX += 64
+	rCX -= 16
+	goto loop3
+done4:
 	upper(&z2, &z3)
 	addLow(&z3, &z3, &z2, 8)
 	upperFour(&z2, &z3)
@@ -3198,7 +2005,7 @@ end2:
 func scaleRowsGo(x, factor []float32, cols, stride int) {
 	var z0, z1 vector
 	var k1 lanes
-	var r12, r8, rAX, rBX, rCX, rDI, rDX, rSI int
+	var r8, rAX, rBX, rCX, rDI, rDX, rSI int
 	var zero bool
 	rDI = 0
 	rSI = 0
@@ -3213,36 +2020,19 @@ row1:
 	splat(&z1, factor[(rSI)>>2])
 	rAX = 0
 	rCX = rDX
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail4
-	}
 loop3:
-	load(&z0, x[(rDI+rAX)>>2:])
-	mul(&z0, &z0, &z1)
-	store(x[(rDI+rAX)>>2:], &z0)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop3
-	}
-tail4:
-	rCX = rDX
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done5
+		goto done4
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rDI+rAX)>>2:])
 	mul(&z0, &z0, &z1)
 	storeMasked(x[(rDI+rAX)>>2:], k1, &z0)
-done5:
+	rAX += 64
+	rCX -= 16
+	goto loop3
+done4:
 	rDI = rDI + 4*rBX
 	rSI += 4
 	r8--
@@ -3256,7 +2046,7 @@ end2:
 func scaleColsGo(x, factor []float32, rows, stride int) {
 	var z0, z1 vector
 	var k1 lanes
-	var r12, r8, rAX, rBX, rCX, rDI, rDX, rSI int
+	var r8, rAX, rBX, rCX, rDI, rDX, rSI int
 	var zero bool
 	rDI = 0
 	rSI = 0
@@ -3270,38 +2060,20 @@ func scaleColsGo(x, factor []float32, rows, stride int) {
 row1:
 	rAX = 0
 	rCX = rDX
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail4
-	}
 loop3:
-	load(&z0, x[(rDI+rAX)>>2:])
-	load(&z1, factor[(rSI+rAX)>>2:])
-	mul(&z0, &z0, &z1)
-	store(x[(rDI+rAX)>>2:], &z0)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop3
-	}
-tail4:
-	rCX = rDX
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done5
+		goto done4
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rDI+rAX)>>2:])
 	loadMasked(&z1, k1, factor[(rSI+rAX)>>2:])
 	mul(&z0, &z0, &z1)
 	storeMasked(x[(rDI+rAX)>>2:], k1, &z0)
-done5:
+	rAX += 64
+	rCX -= 16
+	goto loop3
+done4:
 	rDI = rDI + 4*r8
 	rBX--
 	zero = rBX == 0
@@ -3314,7 +2086,7 @@ end2:
 func mulAddRowsGo(z, x, factor []float32, cols, stride int) {
 	var z0, z1, z2 vector
 	var k1 lanes
-	var r12, r8, r9, rAX, rBX, rCX, rDI, rDX, rSI int
+	var r8, r9, rAX, rBX, rCX, rDI, rDX, rSI int
 	var zero bool
 	rDI = 0
 	rSI = 0
@@ -3330,38 +2102,20 @@ row1:
 	splat(&z2, factor[(rDX)>>2])
 	rAX = 0
 	rCX = rBX
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail4
-	}
 loop3:
-	load(&z0, x[(rSI+rAX)>>2:])
-	load(&z1, z[(rDI+rAX)>>2:])
-	mulAdd(&z1, &z2, &z0, &z1)
-	store(z[(rDI+rAX)>>2:], &z1)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop3
-	}
-tail4:
-	rCX = rBX
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done5
+		goto done4
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rSI+rAX)>>2:])
 	loadMasked(&z1, k1, z[(rDI+rAX)>>2:])
 	mulAdd(&z1, &z2, &z0, &z1)
 	storeMasked(z[(rDI+rAX)>>2:], k1, &z1)
-done5:
+	rAX += 64
+	rCX -= 16
+	goto loop3
+done4:
 	rDI = rDI + 4*r8
 	rSI = rSI + 4*r8
 	rDX += 4
@@ -3376,7 +2130,7 @@ end2:
 func inverseGo(y, x []float32) {
 	var z0, z1, z31 vector
 	var k1 lanes
-	var r12, rAX, rCX, rDI, rSI int
+	var rAX, rCX, rDI, rSI int
 	var zero bool
 	splatBits(&z31, 0x3f800000)
 	rDI = 0
@@ -3384,42 +2138,25 @@ func inverseGo(y, x []float32) {
 	z1 = z31
 	rAX = 0
 	rCX = len(x)
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail2
-	}
 loop1:
-	load(&z0, x[(rSI+rAX)>>2:])
-	div(&z0, &z1, &z0)
-	store(y[(rDI+rAX)>>2:], &z0)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop1
-	}
-tail2:
-	rCX = len(x)
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done3
+		goto done2
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rSI+rAX)>>2:])
 	div(&z0, &z1, &z0)
 	storeMasked(y[(rDI+rAX)>>2:], k1, &z0)
-done3:
+	rAX += 64
+	rCX -= 16
+	goto loop1
+done2:
 }
 
 func bfloat16Go(y, x []float32) {
 	var z0, z1, z2, z25, z26, z27, z28, z29, z30, z31 vector
 	var k1, k2 lanes
-	var r12, rAX, rCX, rDI, rSI int
+	var rAX, rCX, rDI, rSI int
 	var zero bool
 	splatBits(&z31, 0x1)
 	splatBits(&z30, 0x7fff)
@@ -3432,43 +2169,12 @@ func bfloat16Go(y, x []float32) {
 	rSI = 0
 	rAX = 0
 	rCX = len(x)
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail2
-	}
 loop1:
-	load(&z0, x[(rSI+rAX)>>2:])
-	shiftBits(&z1, &z0, 16)
-	and(&z1, &z1, &z31)
-	addBits(&z1, &z1, &z30)
-	addBits(&z1, &z1, &z0)
-	or(&z2, &z0, &z29)
-	k2 = compare(&z0, equal, &z0)
-	merge(&z2, k2, &z1)
-	and(&z2, &z2, &z28)
-	and(&z1, &z0, &z27)
-	and(&z0, &z0, &z26)
-	k2 = compare(&z1, less, &z25)
-	merge(&z2, k2, &z0)
-	store(y[(rDI+rAX)>>2:], &z2)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop1
-	}
-tail2:
-	rCX = len(x)
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done3
+		goto done2
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rSI+rAX)>>2:])
 	shiftBits(&z1, &z0, 16)
 	and(&z1, &z1, &z31)
@@ -3483,13 +2189,16 @@ tail2:
 	k2 = compare(&z1, less, &z25)
 	merge(&z2, k2, &z0)
 	storeMasked(y[(rDI+rAX)>>2:], k1, &z2)
-done3:
+	rAX += 64
+	rCX -= 16
+	goto loop1
+done2:
 }
 
 func solveGo(w, u, n, factor []float32, cols, stride int) {
 	var z0, z1, z2, z3, z4, z5, z6, z7, z8, z9 vector
 	var k1 lanes
-	var r10, r11, r12, r13, r8, r9, rAX, rBX, rCX, rDI, rDX, rSI int
+	var r10, r11, r13, r8, r9, rAX, rBX, rCX, rDI, rDX, rSI int
 	var zero bool
 	rDI = 0
 	rSI = 0
@@ -3499,152 +2208,12 @@ func solveGo(w, u, n, factor []float32, cols, stride int) {
 	r9 = stride
 	rAX = 0
 	rCX = r8
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail2
-	}
 loop1:
-	r10 = rDI
-	r11 = rSI
-	r13 = rDX
-	load(&z9, w[(r10+rAX)>>2:])
-	store(w[(r10+rAX)>>2:], &z9)
-	splat(&z8, factor[(rBX)>>2])
-	mul(&z0, &z9, &z8)
-	store(u[(r11+rAX)>>2:], &z0)
-	r10 = r10 + 4*r8
-	r11 = r11 + 4*r8
-	r13 = r13 + 4*r9
-	load(&z9, w[(r10+rAX)>>2:])
-	splat(&z8, n[(r13)>>2])
-	negMulAdd(&z9, &z8, &z0, &z9)
-	store(w[(r10+rAX)>>2:], &z9)
-	splat(&z8, factor[(rBX+4)>>2])
-	mul(&z1, &z9, &z8)
-	store(u[(r11+rAX)>>2:], &z1)
-	r10 = r10 + 4*r8
-	r11 = r11 + 4*r8
-	r13 = r13 + 4*r9
-	load(&z9, w[(r10+rAX)>>2:])
-	splat(&z8, n[(r13)>>2])
-	negMulAdd(&z9, &z8, &z0, &z9)
-	splat(&z8, n[(r13+4)>>2])
-	negMulAdd(&z9, &z8, &z1, &z9)
-	store(w[(r10+rAX)>>2:], &z9)
-	splat(&z8, factor[(rBX+8)>>2])
-	mul(&z2, &z9, &z8)
-	store(u[(r11+rAX)>>2:], &z2)
-	r10 = r10 + 4*r8
-	r11 = r11 + 4*r8
-	r13 = r13 + 4*r9
-	load(&z9, w[(r10+rAX)>>2:])
-	splat(&z8, n[(r13)>>2])
-	negMulAdd(&z9, &z8, &z0, &z9)
-	splat(&z8, n[(r13+4)>>2])
-	negMulAdd(&z9, &z8, &z1, &z9)
-	splat(&z8, n[(r13+8)>>2])
-	negMulAdd(&z9, &z8, &z2, &z9)
-	store(w[(r10+rAX)>>2:], &z9)
-	splat(&z8, factor[(rBX+12)>>2])
-	mul(&z3, &z9, &z8)
-	store(u[(r11+rAX)>>2:], &z3)
-	r10 = r10 + 4*r8
-	r11 = r11 + 4*r8
-	r13 = r13 + 4*r9
-	load(&z9, w[(r10+rAX)>>2:])
-	splat(&z8, n[(r13)>>2])
-	negMulAdd(&z9, &z8, &z0, &z9)
-	splat(&z8, n[(r13+4)>>2])
-	negMulAdd(&z9, &z8, &z1, &z9)
-	splat(&z8, n[(r13+8)>>2])
-	negMulAdd(&z9, &z8, &z2, &z9)
-	splat(&z8, n[(r13+12)>>2])
-	negMulAdd(&z9, &z8, &z3, &z9)
-	store(w[(r10+rAX)>>2:], &z9)
-	splat(&z8, factor[(rBX+16)>>2])
-	mul(&z4, &z9, &z8)
-	store(u[(r11+rAX)>>2:], &z4)
-	r10 = r10 + 4*r8
-	r11 = r11 + 4*r8
-	r13 = r13 + 4*r9
-	load(&z9, w[(r10+rAX)>>2:])
-	splat(&z8, n[(r13)>>2])
-	negMulAdd(&z9, &z8, &z0, &z9)
-	splat(&z8, n[(r13+4)>>2])
-	negMulAdd(&z9, &z8, &z1, &z9)
-	splat(&z8, n[(r13+8)>>2])
-	negMulAdd(&z9, &z8, &z2, &z9)
-	splat(&z8, n[(r13+12)>>2])
-	negMulAdd(&z9, &z8, &z3, &z9)
-	splat(&z8, n[(r13+16)>>2])
-	negMulAdd(&z9, &z8, &z4, &z9)
-	store(w[(r10+rAX)>>2:], &z9)
-	splat(&z8, factor[(rBX+20)>>2])
-	mul(&z5, &z9, &z8)
-	store(u[(r11+rAX)>>2:], &z5)
-	r10 = r10 + 4*r8
-	r11 = r11 + 4*r8
-	r13 = r13 + 4*r9
-	load(&z9, w[(r10+rAX)>>2:])
-	splat(&z8, n[(r13)>>2])
-	negMulAdd(&z9, &z8, &z0, &z9)
-	splat(&z8, n[(r13+4)>>2])
-	negMulAdd(&z9, &z8, &z1, &z9)
-	splat(&z8, n[(r13+8)>>2])
-	negMulAdd(&z9, &z8, &z2, &z9)
-	splat(&z8, n[(r13+12)>>2])
-	negMulAdd(&z9, &z8, &z3, &z9)
-	splat(&z8, n[(r13+16)>>2])
-	negMulAdd(&z9, &z8, &z4, &z9)
-	splat(&z8, n[(r13+20)>>2])
-	negMulAdd(&z9, &z8, &z5, &z9)
-	store(w[(r10+rAX)>>2:], &z9)
-	splat(&z8, factor[(rBX+24)>>2])
-	mul(&z6, &z9, &z8)
-	store(u[(r11+rAX)>>2:], &z6)
-	r10 = r10 + 4*r8
-	r11 = r11 + 4*r8
-	r13 = r13 + 4*r9
-	load(&z9, w[(r10+rAX)>>2:])
-	splat(&z8, n[(r13)>>2])
-	negMulAdd(&z9, &z8, &z0, &z9)
-	splat(&z8, n[(r13+4)>>2])
-	negMulAdd(&z9, &z8, &z1, &z9)
-	splat(&z8, n[(r13+8)>>2])
-	negMulAdd(&z9, &z8, &z2, &z9)
-	splat(&z8, n[(r13+12)>>2])
-	negMulAdd(&z9, &z8, &z3, &z9)
-	splat(&z8, n[(r13+16)>>2])
-	negMulAdd(&z9, &z8, &z4, &z9)
-	splat(&z8, n[(r13+20)>>2])
-	negMulAdd(&z9, &z8, &z5, &z9)
-	splat(&z8, n[(r13+24)>>2])
-	negMulAdd(&z9, &z8, &z6, &z9)
-	store(w[(r10+rAX)>>2:], &z9)
-	splat(&z8, factor[(rBX+28)>>2])
-	mul(&z7, &z9, &z8)
-	store(u[(r11+rAX)>>2:], &z7)
-	r10 = r10 + 4*r8
-	r11 = r11 + 4*r8
-	r13 = r13 + 4*r9
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop1
-	}
-tail2:
-	rCX = r8
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done3
+		goto done2
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	r10 = rDI
 	r11 = rSI
 	r13 = rDX
@@ -3768,13 +2337,16 @@ tail2:
 	r10 = r10 + 4*r8
 	r11 = r11 + 4*r8
 	r13 = r13 + 4*r9
-done3:
+	rAX += 64
+	rCX -= 16
+	goto loop1
+done2:
 }
 
 func solveTGo(x, n []float32, cols, stride int) {
 	var z0, z1, z2, z3, z4, z5, z6, z7, z8 vector
 	var k1 lanes
-	var r10, r12, r8, r9, rAX, rBX, rCX, rDI, rDX, rSI int
+	var r10, r8, r9, rAX, rBX, rCX, rDI, rDX, rSI int
 	var zero bool
 	rDI = 0
 	rSI = 0
@@ -3784,133 +2356,12 @@ func solveTGo(x, n []float32, cols, stride int) {
 	r10 -= rBX
 	rAX = 0
 	rCX = rDX
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail2
-	}
 loop1:
-	r8 = rDI
-	r9 = rSI
-	load(&z0, x[(r8+rAX)>>2:])
-	r8 = r8 + 4*rDX
-	r9 = r9 + 4*rBX
-	load(&z1, x[(r8+rAX)>>2:])
-	r8 = r8 + 4*rDX
-	r9 = r9 + 4*rBX
-	load(&z2, x[(r8+rAX)>>2:])
-	r8 = r8 + 4*rDX
-	r9 = r9 + 4*rBX
-	load(&z3, x[(r8+rAX)>>2:])
-	r8 = r8 + 4*rDX
-	r9 = r9 + 4*rBX
-	load(&z4, x[(r8+rAX)>>2:])
-	r8 = r8 + 4*rDX
-	r9 = r9 + 4*rBX
-	load(&z5, x[(r8+rAX)>>2:])
-	r8 = r8 + 4*rDX
-	r9 = r9 + 4*rBX
-	load(&z6, x[(r8+rAX)>>2:])
-	r8 = r8 + 4*rDX
-	r9 = r9 + 4*rBX
-	load(&z7, x[(r8+rAX)>>2:])
-	splat(&z8, n[(r9)>>2])
-	negMulAdd(&z0, &z8, &z7, &z0)
-	splat(&z8, n[(r9+4)>>2])
-	negMulAdd(&z1, &z8, &z7, &z1)
-	splat(&z8, n[(r9+8)>>2])
-	negMulAdd(&z2, &z8, &z7, &z2)
-	splat(&z8, n[(r9+12)>>2])
-	negMulAdd(&z3, &z8, &z7, &z3)
-	splat(&z8, n[(r9+16)>>2])
-	negMulAdd(&z4, &z8, &z7, &z4)
-	splat(&z8, n[(r9+20)>>2])
-	negMulAdd(&z5, &z8, &z7, &z5)
-	splat(&z8, n[(r9+24)>>2])
-	negMulAdd(&z6, &z8, &z7, &z6)
-	r9 = r9 + 4*r10
-	splat(&z8, n[(r9)>>2])
-	negMulAdd(&z0, &z8, &z6, &z0)
-	splat(&z8, n[(r9+4)>>2])
-	negMulAdd(&z1, &z8, &z6, &z1)
-	splat(&z8, n[(r9+8)>>2])
-	negMulAdd(&z2, &z8, &z6, &z2)
-	splat(&z8, n[(r9+12)>>2])
-	negMulAdd(&z3, &z8, &z6, &z3)
-	splat(&z8, n[(r9+16)>>2])
-	negMulAdd(&z4, &z8, &z6, &z4)
-	splat(&z8, n[(r9+20)>>2])
-	negMulAdd(&z5, &z8, &z6, &z5)
-	r9 = r9 + 4*r10
-	splat(&z8, n[(r9)>>2])
-	negMulAdd(&z0, &z8, &z5, &z0)
-	splat(&z8, n[(r9+4)>>2])
-	negMulAdd(&z1, &z8, &z5, &z1)
-	splat(&z8, n[(r9+8)>>2])
-	negMulAdd(&z2, &z8, &z5, &z2)
-	splat(&z8, n[(r9+12)>>2])
-	negMulAdd(&z3, &z8, &z5, &z3)
-	splat(&z8, n[(r9+16)>>2])
-	negMulAdd(&z4, &z8, &z5, &z4)
-	r9 = r9 + 4*r10
-	splat(&z8, n[(r9)>>2])
-	negMulAdd(&z0, &z8, &z4, &z0)
-	splat(&z8, n[(r9+4)>>2])
-	negMulAdd(&z1, &z8, &z4, &z1)
-	splat(&z8, n[(r9+8)>>2])
-	negMulAdd(&z2, &z8, &z4, &z2)
-	splat(&z8, n[(r9+12)>>2])
-	negMulAdd(&z3, &z8, &z4, &z3)
-	r9 = r9 + 4*r10
-	splat(&z8, n[(r9)>>2])
-	negMulAdd(&z0, &z8, &z3, &z0)
-	splat(&z8, n[(r9+4)>>2])
-	negMulAdd(&z1, &z8, &z3, &z1)
-	splat(&z8, n[(r9+8)>>2])
-	negMulAdd(&z2, &z8, &z3, &z2)
-	r9 = r9 + 4*r10
-	splat(&z8, n[(r9)>>2])
-	negMulAdd(&z0, &z8, &z2, &z0)
-	splat(&z8, n[(r9+4)>>2])
-	negMulAdd(&z1, &z8, &z2, &z1)
-	r9 = r9 + 4*r10
-	splat(&z8, n[(r9)>>2])
-	negMulAdd(&z0, &z8, &z1, &z0)
-	r9 = r9 + 4*r10
-	r8 = rDI
-	store(x[(r8+rAX)>>2:], &z0)
-	r8 = r8 + 4*rDX
-	store(x[(r8+rAX)>>2:], &z1)
-	r8 = r8 + 4*rDX
-	store(x[(r8+rAX)>>2:], &z2)
-	r8 = r8 + 4*rDX
-	store(x[(r8+rAX)>>2:], &z3)
-	r8 = r8 + 4*rDX
-	store(x[(r8+rAX)>>2:], &z4)
-	r8 = r8 + 4*rDX
-	store(x[(r8+rAX)>>2:], &z5)
-	r8 = r8 + 4*rDX
-	store(x[(r8+rAX)>>2:], &z6)
-	r8 = r8 + 4*rDX
-	store(x[(r8+rAX)>>2:], &z7)
-	r8 = r8 + 4*rDX
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop1
-	}
-tail2:
-	rCX = rDX
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done3
+		goto done2
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	r8 = rDI
 	r9 = rSI
 	loadMasked(&z0, k1, x[(r8+rAX)>>2:])
@@ -4015,13 +2466,17 @@ tail2:
 	r8 = r8 + 4*rDX
 	storeMasked(x[(r8+rAX)>>2:], k1, &z7)
 	r8 = r8 + 4*rDX
-done3:
+	rAX += 64
+	rCX -= 16
+	goto loop1
+done2:
 }
 
 func expSumGo(x []float32) (top float32, total float64) {
-	var z0, z1, z19, z2, z20, z21, z22, z23, z24, z25, z26, z27, z28, z29, z3, z30, z31, z4, z5, z6, z7 vector
+	var z0, z1, z19, z2, z20, z21, z22, z23, z24, z25, z26, z27 vector
+	var z28, z29, z3, z30, z31, z4, z5, z6, z7 vector
 	var k1, k4 lanes
-	var r12, rAX, rCX, rDI, rSI int
+	var rAX, rCX, rDI, rSI int
 	var zero bool
 	splatBits(&z31, 0xff800000)
 	splatBits(&z30, 0x42b20000)
@@ -4042,35 +2497,19 @@ func expSumGo(x []float32) (top float32, total float64) {
 	z5 = z1
 	rAX = 0
 	rCX = rSI
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail2
-	}
 loop1:
-	load(&z0, x[(rDI+rAX)>>2:])
-	higher(&z5, &z5, &z0)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop1
-	}
-tail2:
-	rCX = rSI
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done3
+		goto done2
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rDI+rAX)>>2:])
 	choose(&z0, k1, &z0, &z1)
 	higher(&z5, &z5, &z0)
-done3:
+	rAX += 64
+	rCX -= 16
+	goto loop1
+done2:
 	upper(&z3, &z5)
 	higherLow(&z5, &z5, &z3, 8)
 	upperFour(&z3, &z5)
@@ -4085,51 +2524,12 @@ done3:
 	z7 = vector{}
 	rAX = 0
 	rCX = rSI
-	rCX >>= 4
-	zero = rCX == 0
+loop3:
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto tail5
+		goto done4
 	}
-loop4:
-	load(&z0, x[(rDI+rAX)>>2:])
-	sub(&z0, &z0, &z5)
-	lower(&z1, &z30, &z0)
-	k4 = compare(&z1, notLessOr, &z29)
-	z3 = z28
-	mulAdd(&z3, &z27, &z1, &z3)
-	sub(&z4, &z3, &z28)
-	negMulAdd(&z1, &z26, &z4, &z1)
-	negMulAdd(&z1, &z25, &z4, &z1)
-	z2 = z24
-	mulAdd(&z2, &z1, &z2, &z23)
-	mulAdd(&z2, &z1, &z2, &z22)
-	mulAdd(&z2, &z1, &z2, &z21)
-	mulAdd(&z2, &z1, &z2, &z20)
-	mulAdd(&z2, &z1, &z2, &z19)
-	mulAdd(&z2, &z1, &z2, &z19)
-	timesPower(&z2, k4, &z2, &z4)
-	widen(&z3, &z2)
-	addDoubles(&z6, &z6, &z3)
-	upper(&z3, &z2)
-	widen(&z3, &z3)
-	addDoubles(&z7, &z7, &z3)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop4
-	}
-tail5:
-	rCX = rSI
-	rCX &= 15
-	zero = rCX == 0
-	if zero {
-		goto done6
-	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rDI+rAX)>>2:])
 	sub(&z0, &z0, &z5)
 	lower(&z1, &z30, &z0)
@@ -4153,7 +2553,10 @@ tail5:
 	upper(&z3, &z2)
 	widen(&z3, &z3)
 	addDoubles(&z7, &z7, &z3)
-done6:
+	rAX += 64
+	rCX -= 16
+	goto loop3
+done4:
 	addDoubles(&z6, &z6, &z7)
 	upper(&z3, &z6)
 	addDoublesLow(&z6, &z6, &z3, 4)
@@ -4168,7 +2571,7 @@ done6:
 func layerNormGo(y, x, w, b, mean, inv []float32, share, eps float32) {
 	var z0, z1, z2, z3, z31, z4, z5, z6 vector
 	var k1 lanes
-	var r10, r11, r12, r8, r9, rAX, rBX, rCX, rDI, rDX, rSI int
+	var r10, r11, r8, r9, rAX, rBX, rCX, rDI, rDX, rSI int
 	var zero bool
 	splatBits(&z31, 0x3f800000)
 	rDI = 0
@@ -4190,34 +2593,18 @@ row1:
 	z6 = vector{}
 	rAX = 0
 	rCX = r10
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail4
-	}
 loop3:
-	load(&z1, x[(rSI+rAX)>>2:])
-	add(&z4, &z4, &z1)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop3
-	}
-tail4:
-	rCX = r10
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done5
+		goto done4
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z1, k1, x[(rSI+rAX)>>2:])
 	add(&z4, &z4, &z1)
-done5:
+	rAX += 64
+	rCX -= 16
+	goto loop3
+done4:
 	upper(&z2, &z4)
 	addLow(&z4, &z4, &z2, 8)
 	upperFour(&z2, &z4)
@@ -4230,39 +2617,21 @@ done5:
 	splat(&z4, z4.f32()[0])
 	rAX = 0
 	rCX = r10
-	rCX >>= 4
-	zero = rCX == 0
+loop5:
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto tail7
+		goto done6
 	}
-loop6:
-	load(&z1, x[(rSI+rAX)>>2:])
-	sub(&z1, &z1, &z4)
-	add(&z5, &z5, &z1)
-	mulAdd(&z6, &z1, &z1, &z6)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop6
-	}
-tail7:
-	rCX = r10
-	rCX &= 15
-	zero = rCX == 0
-	if zero {
-		goto done8
-	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z1, k1, x[(rSI+rAX)>>2:])
 	sub(&z1, &z1, &z4)
 	only(&z1, k1, &z1)
 	add(&z5, &z5, &z1)
 	mulAdd(&z6, &z1, &z1, &z6)
-done8:
+	rAX += 64
+	rCX -= 16
+	goto loop5
+done6:
 	upper(&z2, &z5)
 	addLow(&z5, &z5, &z2, 8)
 	upperFour(&z2, &z5)
@@ -4295,40 +2664,16 @@ done8:
 	splat(&z6, z6.f32()[0])
 	zero = b == nil
 	if zero {
-		goto plain9
+		goto plain7
 	}
 	rAX = 0
 	rCX = r10
-	rCX >>= 4
-	zero = rCX == 0
+loop9:
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto tail12
+		goto done10
 	}
-loop11:
-	load(&z1, x[(rSI+rAX)>>2:])
-	load(&z3, w[(rDX+rAX)>>2:])
-	sub(&z1, &z1, &z4)
-	mul(&z1, &z1, &z6)
-	load(&z2, b[(rBX+rAX)>>2:])
-	mulAdd(&z1, &z3, &z1, &z2)
-	store(y[(rDI+rAX)>>2:], &z1)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop11
-	}
-tail12:
-	rCX = r10
-	rCX &= 15
-	zero = rCX == 0
-	if zero {
-		goto done13
-	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z1, k1, x[(rSI+rAX)>>2:])
 	loadMasked(&z3, k1, w[(rDX+rAX)>>2:])
 	sub(&z1, &z1, &z4)
@@ -4336,48 +2681,31 @@ tail12:
 	loadMasked(&z2, k1, b[(rBX+rAX)>>2:])
 	mulAdd(&z1, &z3, &z1, &z2)
 	storeMasked(y[(rDI+rAX)>>2:], k1, &z1)
-done13:
-	goto done10
-plain9:
+	rAX += 64
+	rCX -= 16
+	goto loop9
+done10:
+	goto done8
+plain7:
 	rAX = 0
 	rCX = r10
-	rCX >>= 4
-	zero = rCX == 0
+loop11:
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto tail15
+		goto done12
 	}
-loop14:
-	load(&z1, x[(rSI+rAX)>>2:])
-	load(&z3, w[(rDX+rAX)>>2:])
-	sub(&z1, &z1, &z4)
-	mul(&z1, &z1, &z6)
-	mul(&z1, &z1, &z3)
-	store(y[(rDI+rAX)>>2:], &z1)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop14
-	}
-tail15:
-	rCX = r10
-	rCX &= 15
-	zero = rCX == 0
-	if zero {
-		goto done16
-	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z1, k1, x[(rSI+rAX)>>2:])
 	loadMasked(&z3, k1, w[(rDX+rAX)>>2:])
 	sub(&z1, &z1, &z4)
 	mul(&z1, &z1, &z6)
 	mul(&z1, &z1, &z3)
 	storeMasked(y[(rDI+rAX)>>2:], k1, &z1)
-done16:
-done10:
+	rAX += 64
+	rCX -= 16
+	goto loop11
+done12:
+done8:
 	rDI = rDI + 4*r10
 	rSI = rSI + 4*r10
 	r8 += 4
@@ -4393,7 +2721,7 @@ end2:
 func layerNormBackwardGo(dx, dw, db, x, w, dy, mean, inv []float32, share float32) {
 	var z0, z1, z2, z3, z4, z5, z6, z7, z8 vector
 	var k1 lanes
-	var r10, r11, r12, r13, r15, r8, r9, rAX, rBX, rCX, rDI, rDX, rSI int
+	var r10, r11, r13, r15, r8, r9, rAX, rBX, rCX, rDI, rDX, rSI int
 	var zero bool
 	rDI = 0
 	rSI = 0
@@ -4417,43 +2745,12 @@ row1:
 	z8 = vector{}
 	rAX = 0
 	rCX = r13
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail4
-	}
 loop3:
-	load(&z3, x[(rBX+rAX)>>2:])
-	sub(&z3, &z3, &z1)
-	mul(&z3, &z3, &z2)
-	load(&z4, dy[(r9+rAX)>>2:])
-	load(&z5, w[(r8+rAX)>>2:])
-	mul(&z5, &z5, &z4)
-	add(&z7, &z7, &z5)
-	mulAdd(&z8, &z3, &z5, &z8)
-	load(&z6, dw[(rSI+rAX)>>2:])
-	mulAdd(&z6, &z3, &z4, &z6)
-	store(dw[(rSI+rAX)>>2:], &z6)
-	load(&z6, db[(rDX+rAX)>>2:])
-	add(&z6, &z6, &z4)
-	store(db[(rDX+rAX)>>2:], &z6)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop3
-	}
-tail4:
-	rCX = r13
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done5
+		goto done4
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z3, k1, x[(rBX+rAX)>>2:])
 	sub(&z3, &z3, &z1)
 	mul(&z3, &z3, &z2)
@@ -4469,10 +2766,13 @@ tail4:
 	loadMasked(&z6, k1, db[(rDX+rAX)>>2:])
 	add(&z6, &z6, &z4)
 	storeMasked(db[(rDX+rAX)>>2:], k1, &z6)
-done5:
+	rAX += 64
+	rCX -= 16
+	goto loop3
+done4:
 	zero = dx == nil
 	if zero {
-		goto skip6
+		goto skip5
 	}
 	upper(&z6, &z7)
 	addLow(&z7, &z7, &z6, 8)
@@ -4496,39 +2796,12 @@ done5:
 	splat(&z8, z8.f32()[0])
 	rAX = 0
 	rCX = r13
-	rCX >>= 4
-	zero = rCX == 0
+loop6:
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto tail8
+		goto done7
 	}
-loop7:
-	load(&z3, x[(rBX+rAX)>>2:])
-	load(&z4, dy[(r9+rAX)>>2:])
-	load(&z5, w[(r8+rAX)>>2:])
-	sub(&z3, &z3, &z1)
-	mul(&z3, &z3, &z2)
-	mul(&z5, &z5, &z4)
-	sub(&z5, &z5, &z7)
-	negMulAdd(&z5, &z8, &z3, &z5)
-	mul(&z5, &z5, &z2)
-	store(dx[(rDI+rAX)>>2:], &z5)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop7
-	}
-tail8:
-	rCX = r13
-	rCX &= 15
-	zero = rCX == 0
-	if zero {
-		goto done9
-	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z3, k1, x[(rBX+rAX)>>2:])
 	loadMasked(&z4, k1, dy[(r9+rAX)>>2:])
 	loadMasked(&z5, k1, w[(r8+rAX)>>2:])
@@ -4539,9 +2812,12 @@ tail8:
 	negMulAdd(&z5, &z8, &z3, &z5)
 	mul(&z5, &z5, &z2)
 	storeMasked(dx[(rDI+rAX)>>2:], k1, &z5)
-done9:
+	rAX += 64
+	rCX -= 16
+	goto loop6
+done7:
 	rDI = rDI + 4*r13
-skip6:
+skip5:
 	rBX = rBX + 4*r13
 	r9 = r9 + 4*r13
 	r10 += 4
@@ -4557,7 +2833,7 @@ end2:
 func layerNormSigmaGo(y, x, w, b, mean, inv []float32, share, eps float32) {
 	var z0, z1, z2, z3, z31, z4, z5, z6 vector
 	var k1 lanes
-	var r10, r11, r12, r8, r9, rAX, rBX, rCX, rDI, rDX, rSI int
+	var r10, r11, r8, r9, rAX, rBX, rCX, rDI, rDX, rSI int
 	var zero bool
 	splatBits(&z31, 0x3f800000)
 	rDI = 0
@@ -4579,34 +2855,18 @@ row1:
 	z6 = vector{}
 	rAX = 0
 	rCX = r10
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail4
-	}
 loop3:
-	load(&z1, x[(rSI+rAX)>>2:])
-	add(&z4, &z4, &z1)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop3
-	}
-tail4:
-	rCX = r10
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done5
+		goto done4
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z1, k1, x[(rSI+rAX)>>2:])
 	add(&z4, &z4, &z1)
-done5:
+	rAX += 64
+	rCX -= 16
+	goto loop3
+done4:
 	upper(&z2, &z4)
 	addLow(&z4, &z4, &z2, 8)
 	upperFour(&z2, &z4)
@@ -4619,39 +2879,21 @@ done5:
 	splat(&z4, z4.f32()[0])
 	rAX = 0
 	rCX = r10
-	rCX >>= 4
-	zero = rCX == 0
+loop5:
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto tail7
+		goto done6
 	}
-loop6:
-	load(&z1, x[(rSI+rAX)>>2:])
-	sub(&z1, &z1, &z4)
-	add(&z5, &z5, &z1)
-	mulAdd(&z6, &z1, &z1, &z6)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop6
-	}
-tail7:
-	rCX = r10
-	rCX &= 15
-	zero = rCX == 0
-	if zero {
-		goto done8
-	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z1, k1, x[(rSI+rAX)>>2:])
 	sub(&z1, &z1, &z4)
 	only(&z1, k1, &z1)
 	add(&z5, &z5, &z1)
 	mulAdd(&z6, &z1, &z1, &z6)
-done8:
+	rAX += 64
+	rCX -= 16
+	goto loop5
+done6:
 	upper(&z2, &z5)
 	addLow(&z5, &z5, &z2, 8)
 	upperFour(&z2, &z5)
@@ -4677,39 +2919,21 @@ done8:
 	z6 = vector{}
 	rAX = 0
 	rCX = r10
-	rCX >>= 4
-	zero = rCX == 0
+loop7:
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto tail10
+		goto done8
 	}
-loop9:
-	load(&z1, x[(rSI+rAX)>>2:])
-	sub(&z1, &z1, &z4)
-	add(&z5, &z5, &z1)
-	mulAdd(&z6, &z1, &z1, &z6)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop9
-	}
-tail10:
-	rCX = r10
-	rCX &= 15
-	zero = rCX == 0
-	if zero {
-		goto done11
-	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z1, k1, x[(rSI+rAX)>>2:])
 	sub(&z1, &z1, &z4)
 	only(&z1, k1, &z1)
 	add(&z5, &z5, &z1)
 	mulAdd(&z6, &z1, &z1, &z6)
-done11:
+	rAX += 64
+	rCX -= 16
+	goto loop7
+done8:
 	upper(&z2, &z5)
 	addLow(&z5, &z5, &z2, 8)
 	upperFour(&z2, &z5)
@@ -4742,40 +2966,16 @@ done11:
 	splat(&z6, z6.f32()[0])
 	zero = b == nil
 	if zero {
-		goto plain12
+		goto plain9
 	}
 	rAX = 0
 	rCX = r10
-	rCX >>= 4
-	zero = rCX == 0
+loop11:
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto tail15
+		goto done12
 	}
-loop14:
-	load(&z1, x[(rSI+rAX)>>2:])
-	load(&z3, w[(rDX+rAX)>>2:])
-	sub(&z1, &z1, &z4)
-	mul(&z1, &z1, &z6)
-	load(&z2, b[(rBX+rAX)>>2:])
-	mulAdd(&z1, &z3, &z1, &z2)
-	store(y[(rDI+rAX)>>2:], &z1)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop14
-	}
-tail15:
-	rCX = r10
-	rCX &= 15
-	zero = rCX == 0
-	if zero {
-		goto done16
-	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z1, k1, x[(rSI+rAX)>>2:])
 	loadMasked(&z3, k1, w[(rDX+rAX)>>2:])
 	sub(&z1, &z1, &z4)
@@ -4783,48 +2983,31 @@ tail15:
 	loadMasked(&z2, k1, b[(rBX+rAX)>>2:])
 	mulAdd(&z1, &z3, &z1, &z2)
 	storeMasked(y[(rDI+rAX)>>2:], k1, &z1)
-done16:
-	goto done13
-plain12:
+	rAX += 64
+	rCX -= 16
+	goto loop11
+done12:
+	goto done10
+plain9:
 	rAX = 0
 	rCX = r10
-	rCX >>= 4
-	zero = rCX == 0
+loop13:
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto tail18
+		goto done14
 	}
-loop17:
-	load(&z1, x[(rSI+rAX)>>2:])
-	load(&z3, w[(rDX+rAX)>>2:])
-	sub(&z1, &z1, &z4)
-	mul(&z1, &z1, &z6)
-	mul(&z1, &z1, &z3)
-	store(y[(rDI+rAX)>>2:], &z1)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop17
-	}
-tail18:
-	rCX = r10
-	rCX &= 15
-	zero = rCX == 0
-	if zero {
-		goto done19
-	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z1, k1, x[(rSI+rAX)>>2:])
 	loadMasked(&z3, k1, w[(rDX+rAX)>>2:])
 	sub(&z1, &z1, &z4)
 	mul(&z1, &z1, &z6)
 	mul(&z1, &z1, &z3)
 	storeMasked(y[(rDI+rAX)>>2:], k1, &z1)
-done19:
-done13:
+	rAX += 64
+	rCX -= 16
+	goto loop13
+done14:
+done10:
 	rDI = rDI + 4*r10
 	rSI = rSI + 4*r10
 	r8 += 4
@@ -4840,7 +3023,7 @@ end2:
 func layerNormSigmaBackwardGo(dx, dw, db, x, w, dy, mean, inv []float32, share, eps float32) {
 	var z0, z1, z2, z3, z31, z4, z5, z6, z7, z8 vector
 	var k1 lanes
-	var r10, r11, r12, r13, r15, r8, r9, rAX, rBX, rCX, rDI, rDX, rSI int
+	var r10, r11, r13, r15, r8, r9, rAX, rBX, rCX, rDI, rDX, rSI int
 	var zero bool
 	splatBits(&z31, 0x3f800000)
 	rDI = 0
@@ -4869,43 +3052,12 @@ row1:
 	z8 = vector{}
 	rAX = 0
 	rCX = r13
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail4
-	}
 loop3:
-	load(&z3, x[(rBX+rAX)>>2:])
-	sub(&z3, &z3, &z1)
-	mul(&z3, &z3, &z2)
-	load(&z4, dy[(r9+rAX)>>2:])
-	load(&z5, w[(r8+rAX)>>2:])
-	mul(&z5, &z5, &z4)
-	add(&z7, &z7, &z5)
-	mulAdd(&z8, &z3, &z5, &z8)
-	load(&z6, dw[(rSI+rAX)>>2:])
-	mulAdd(&z6, &z3, &z4, &z6)
-	store(dw[(rSI+rAX)>>2:], &z6)
-	load(&z6, db[(rDX+rAX)>>2:])
-	add(&z6, &z6, &z4)
-	store(db[(rDX+rAX)>>2:], &z6)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop3
-	}
-tail4:
-	rCX = r13
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done5
+		goto done4
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z3, k1, x[(rBX+rAX)>>2:])
 	sub(&z3, &z3, &z1)
 	mul(&z3, &z3, &z2)
@@ -4921,10 +3073,13 @@ tail4:
 	loadMasked(&z6, k1, db[(rDX+rAX)>>2:])
 	add(&z6, &z6, &z4)
 	storeMasked(db[(rDX+rAX)>>2:], k1, &z6)
-done5:
+	rAX += 64
+	rCX -= 16
+	goto loop3
+done4:
 	zero = dx == nil
 	if zero {
-		goto skip6
+		goto skip5
 	}
 	upper(&z6, &z7)
 	addLow(&z7, &z7, &z6, 8)
@@ -4952,39 +3107,12 @@ done5:
 	splat(&z8, z8.f32()[0])
 	rAX = 0
 	rCX = r13
-	rCX >>= 4
-	zero = rCX == 0
+loop6:
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto tail8
+		goto done7
 	}
-loop7:
-	load(&z3, x[(rBX+rAX)>>2:])
-	load(&z4, dy[(r9+rAX)>>2:])
-	load(&z5, w[(r8+rAX)>>2:])
-	sub(&z3, &z3, &z1)
-	mul(&z3, &z3, &z2)
-	mul(&z5, &z5, &z4)
-	sub(&z5, &z5, &z7)
-	negMulAdd(&z5, &z8, &z3, &z5)
-	mul(&z5, &z5, &z2)
-	store(dx[(rDI+rAX)>>2:], &z5)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop7
-	}
-tail8:
-	rCX = r13
-	rCX &= 15
-	zero = rCX == 0
-	if zero {
-		goto done9
-	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z3, k1, x[(rBX+rAX)>>2:])
 	loadMasked(&z4, k1, dy[(r9+rAX)>>2:])
 	loadMasked(&z5, k1, w[(r8+rAX)>>2:])
@@ -4995,9 +3123,12 @@ tail8:
 	negMulAdd(&z5, &z8, &z3, &z5)
 	mul(&z5, &z5, &z2)
 	storeMasked(dx[(rDI+rAX)>>2:], k1, &z5)
-done9:
+	rAX += 64
+	rCX -= 16
+	goto loop6
+done7:
 	rDI = rDI + 4*r13
-skip6:
+skip5:
 	rBX = rBX + 4*r13
 	r9 = r9 + 4*r13
 	r10 += 4
@@ -5013,7 +3144,7 @@ end2:
 func rmsNormGo(y, x, w, inv []float32, share, eps float32) {
 	var z0, z1, z2, z3, z31 vector
 	var k1 lanes
-	var r12, r8, r9, rAX, rBX, rCX, rDI, rDX, rSI int
+	var r8, r9, rAX, rBX, rCX, rDI, rDX, rSI int
 	var zero bool
 	splatBits(&z31, 0x3f800000)
 	rDI = 0
@@ -5031,34 +3162,18 @@ row1:
 	z3 = vector{}
 	rAX = 0
 	rCX = r8
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail4
-	}
 loop3:
-	load(&z1, x[(rSI+rAX)>>2:])
-	mulAdd(&z3, &z1, &z1, &z3)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop3
-	}
-tail4:
-	rCX = r8
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done5
+		goto done4
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z1, k1, x[(rSI+rAX)>>2:])
 	mulAdd(&z3, &z1, &z1, &z3)
-done5:
+	rAX += 64
+	rCX -= 16
+	goto loop3
+done4:
 	upper(&z2, &z3)
 	addLow(&z3, &z3, &z2, 8)
 	upperFour(&z2, &z3)
@@ -5076,40 +3191,21 @@ done5:
 	splat(&z3, z3.f32()[0])
 	rAX = 0
 	rCX = r8
-	rCX >>= 4
-	zero = rCX == 0
+loop5:
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto tail7
+		goto done6
 	}
-loop6:
-	load(&z1, x[(rSI+rAX)>>2:])
-	load(&z2, w[(rDX+rAX)>>2:])
-	mul(&z1, &z1, &z3)
-	mul(&z1, &z1, &z2)
-	store(y[(rDI+rAX)>>2:], &z1)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop6
-	}
-tail7:
-	rCX = r8
-	rCX &= 15
-	zero = rCX == 0
-	if zero {
-		goto done8
-	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z1, k1, x[(rSI+rAX)>>2:])
 	loadMasked(&z2, k1, w[(rDX+rAX)>>2:])
 	mul(&z1, &z1, &z3)
 	mul(&z1, &z1, &z2)
 	storeMasked(y[(rDI+rAX)>>2:], k1, &z1)
-done8:
+	rAX += 64
+	rCX -= 16
+	goto loop5
+done6:
 	rDI = rDI + 4*r8
 	rSI = rSI + 4*r8
 	rBX += 4
@@ -5124,7 +3220,7 @@ end2:
 func rmsNormBackwardGo(dx, dw, x, w, dy, inv []float32, share float32) {
 	var z0, z1, z2, z3, z4, z5, z6 vector
 	var k1 lanes
-	var r10, r11, r12, r8, r9, rAX, rBX, rCX, rDI, rDX, rSI int
+	var r10, r11, r8, r9, rAX, rBX, rCX, rDI, rDX, rSI int
 	var zero bool
 	rDI = 0
 	rSI = 0
@@ -5144,38 +3240,12 @@ row1:
 	z6 = vector{}
 	rAX = 0
 	rCX = r10
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail4
-	}
 loop3:
-	load(&z2, x[(rDX+rAX)>>2:])
-	load(&z3, dy[(r8+rAX)>>2:])
-	load(&z4, w[(rBX+rAX)>>2:])
-	mul(&z2, &z2, &z1)
-	mul(&z4, &z4, &z3)
-	mulAdd(&z6, &z2, &z4, &z6)
-	load(&z5, dw[(rSI+rAX)>>2:])
-	mulAdd(&z5, &z2, &z3, &z5)
-	store(dw[(rSI+rAX)>>2:], &z5)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop3
-	}
-tail4:
-	rCX = r10
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done5
+		goto done4
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z2, k1, x[(rDX+rAX)>>2:])
 	loadMasked(&z3, k1, dy[(r8+rAX)>>2:])
 	loadMasked(&z4, k1, w[(rBX+rAX)>>2:])
@@ -5185,7 +3255,10 @@ tail4:
 	loadMasked(&z5, k1, dw[(rSI+rAX)>>2:])
 	mulAdd(&z5, &z2, &z3, &z5)
 	storeMasked(dw[(rSI+rAX)>>2:], k1, &z5)
-done5:
+	rAX += 64
+	rCX -= 16
+	goto loop3
+done4:
 	upper(&z5, &z6)
 	addLow(&z6, &z6, &z5, 8)
 	upperFour(&z5, &z6)
@@ -5198,37 +3271,12 @@ done5:
 	splat(&z6, z6.f32()[0])
 	rAX = 0
 	rCX = r10
-	rCX >>= 4
-	zero = rCX == 0
+loop5:
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto tail7
+		goto done6
 	}
-loop6:
-	load(&z2, x[(rDX+rAX)>>2:])
-	load(&z3, dy[(r8+rAX)>>2:])
-	load(&z4, w[(rBX+rAX)>>2:])
-	mul(&z2, &z2, &z1)
-	mul(&z4, &z4, &z3)
-	negMulAdd(&z4, &z6, &z2, &z4)
-	mul(&z4, &z4, &z1)
-	store(dx[(rDI+rAX)>>2:], &z4)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop6
-	}
-tail7:
-	rCX = r10
-	rCX &= 15
-	zero = rCX == 0
-	if zero {
-		goto done8
-	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z2, k1, x[(rDX+rAX)>>2:])
 	loadMasked(&z3, k1, dy[(r8+rAX)>>2:])
 	loadMasked(&z4, k1, w[(rBX+rAX)>>2:])
@@ -5237,7 +3285,10 @@ tail7:
 	negMulAdd(&z4, &z6, &z2, &z4)
 	mul(&z4, &z4, &z1)
 	storeMasked(dx[(rDI+rAX)>>2:], k1, &z4)
-done8:
+	rAX += 64
+	rCX -= 16
+	goto loop5
+done6:
 	rDI = rDI + 4*r10
 	rDX = rDX + 4*r10
 	r8 = r8 + 4*r10
@@ -5253,7 +3304,7 @@ end2:
 func advanceGo(h, b, c []float32, carry *[128]float64) {
 	var z0, z1, z2, z3, z4, z5 vector
 	var k1 lanes
-	var r12, rAX, rBX, rCX, rDI, rDX, rSI int
+	var rAX, rBX, rCX, rDI, rDX, rSI int
 	var zero bool
 	rDI = 0
 	rSI = 0
@@ -5261,51 +3312,12 @@ func advanceGo(h, b, c []float32, carry *[128]float64) {
 	rBX = 0
 	rAX = 0
 	rCX = len(h)
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail2
-	}
 loop1:
-	load(&z0, b[(rSI+rAX)>>2:])
-	load(&z1, c[(rDX+rAX)>>2:])
-	widen(&z3, &z0)
-	widen(&z4, &z1)
-	loadDoubles(&z5, carry[(rBX+2*rAX)>>3:])
-	mulDoubles(&z4, &z4, &z5)
-	addDoubles(&z4, &z4, &z3)
-	addDoubles(&z5, &z5, &z4)
-	storeDoubles(carry[(rBX+2*rAX)>>3:], &z5)
-	narrow(&z2, &z5)
-	upper(&z3, &z0)
-	widen(&z3, &z3)
-	upper(&z4, &z1)
-	widen(&z4, &z4)
-	loadDoubles(&z5, carry[(rBX+2*rAX+64)>>3:])
-	mulDoubles(&z4, &z4, &z5)
-	addDoubles(&z4, &z4, &z3)
-	addDoubles(&z5, &z5, &z4)
-	storeDoubles(carry[(rBX+2*rAX+64)>>3:], &z5)
-	narrow(&z3, &z5)
-	join(&z2, &z2, &z3)
-	store(h[(rDI+rAX)>>2:], &z2)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop1
-	}
-tail2:
-	rCX = len(h)
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done3
+		goto done2
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, b[(rSI+rAX)>>2:])
 	loadMasked(&z1, k1, c[(rDX+rAX)>>2:])
 	widen(&z3, &z0)
@@ -5328,13 +3340,16 @@ tail2:
 	narrow(&z3, &z5)
 	join(&z2, &z2, &z3)
 	storeMasked(h[(rDI+rAX)>>2:], k1, &z2)
-done3:
+	rAX += 64
+	rCX -= 16
+	goto loop1
+done2:
 }
 
 func averageGo(h, b, c []float32, carry *[128]float64) {
 	var z0, z1, z2, z3, z4, z5 vector
 	var k1 lanes
-	var r12, rAX, rBX, rCX, rDI, rDX, rSI int
+	var rAX, rBX, rCX, rDI, rDX, rSI int
 	var zero bool
 	rDI = 0
 	rSI = 0
@@ -5342,51 +3357,12 @@ func averageGo(h, b, c []float32, carry *[128]float64) {
 	rBX = 0
 	rAX = 0
 	rCX = len(h)
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail2
-	}
 loop1:
-	load(&z0, b[(rSI+rAX)>>2:])
-	load(&z1, c[(rDX+rAX)>>2:])
-	widen(&z3, &z0)
-	widen(&z4, &z1)
-	loadDoubles(&z5, carry[(rBX+2*rAX)>>3:])
-	subDoubles(&z3, &z5, &z3)
-	mulDoubles(&z4, &z4, &z3)
-	addDoubles(&z5, &z5, &z4)
-	storeDoubles(carry[(rBX+2*rAX)>>3:], &z5)
-	narrow(&z2, &z5)
-	upper(&z3, &z0)
-	widen(&z3, &z3)
-	upper(&z4, &z1)
-	widen(&z4, &z4)
-	loadDoubles(&z5, carry[(rBX+2*rAX+64)>>3:])
-	subDoubles(&z3, &z5, &z3)
-	mulDoubles(&z4, &z4, &z3)
-	addDoubles(&z5, &z5, &z4)
-	storeDoubles(carry[(rBX+2*rAX+64)>>3:], &z5)
-	narrow(&z3, &z5)
-	join(&z2, &z2, &z3)
-	store(h[(rDI+rAX)>>2:], &z2)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop1
-	}
-tail2:
-	rCX = len(h)
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done3
+		goto done2
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, b[(rSI+rAX)>>2:])
 	loadMasked(&z1, k1, c[(rDX+rAX)>>2:])
 	widen(&z3, &z0)
@@ -5409,13 +3385,16 @@ tail2:
 	narrow(&z3, &z5)
 	join(&z2, &z2, &z3)
 	storeMasked(h[(rDI+rAX)>>2:], k1, &z2)
-done3:
+	rAX += 64
+	rCX -= 16
+	goto loop1
+done2:
 }
 
 func averageBackwardGo(dc, r, before, b, c []float32) {
 	var z0, z1, z31 vector
 	var k1 lanes
-	var r12, r8, rAX, rBX, rCX, rDI, rDX, rSI int
+	var r8, rAX, rBX, rCX, rDI, rDX, rSI int
 	var zero bool
 	splatBits(&z31, 0x80000000)
 	rDI = 0
@@ -5425,39 +3404,12 @@ func averageBackwardGo(dc, r, before, b, c []float32) {
 	r8 = 0
 	rAX = 0
 	rCX = len(r)
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail2
-	}
 loop1:
-	load(&z0, before[(rDX+rAX)>>2:])
-	load(&z1, b[(rBX+rAX)>>2:])
-	sub(&z0, &z0, &z1)
-	load(&z1, r[(rSI+rAX)>>2:])
-	mul(&z0, &z1, &z0)
-	store(dc[(rDI+rAX)>>2:], &z0)
-	load(&z0, c[(r8+rAX)>>2:])
-	mul(&z1, &z1, &z0)
-	xor(&z1, &z1, &z31)
-	store(r[(rSI+rAX)>>2:], &z1)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop1
-	}
-tail2:
-	rCX = len(r)
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done3
+		goto done2
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, before[(rDX+rAX)>>2:])
 	loadMasked(&z1, k1, b[(rBX+rAX)>>2:])
 	sub(&z0, &z0, &z1)
@@ -5468,13 +3420,17 @@ tail2:
 	mul(&z1, &z1, &z0)
 	xor(&z1, &z1, &z31)
 	storeMasked(r[(rSI+rAX)>>2:], k1, &z1)
-done3:
+	rAX += 64
+	rCX -= 16
+	goto loop1
+done2:
 }
 
 func adamWGo(w, dw, m, v []float32, c *[9]float32) {
-	var z0, z1, z10, z11, z12, z2, z29, z3, z30, z31, z4, z5, z6, z7, z8, z9 vector
+	var z0, z1, z10, z11, z12, z2, z29, z3, z30, z31, z4, z5 vector
+	var z6, z7, z8, z9 vector
 	var k1, k4 lanes
-	var r12, r8, rAX, rBX, rCX, rDI, rDX, rSI int
+	var r8, rAX, rBX, rCX, rDI, rDX, rSI int
 	var zero bool
 	splatBits(&z31, 0x70000000)
 	splatBits(&z30, 0x78000000)
@@ -5495,55 +3451,12 @@ func adamWGo(w, dw, m, v []float32, c *[9]float32) {
 	splat(&z8, c[(r8+32)>>2])
 	rAX = 0
 	rCX = len(w)
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail2
-	}
 loop1:
-	load(&z9, dw[(rSI+rAX)>>2:])
-	load(&z10, m[(rDX+rAX)>>2:])
-	load(&z11, v[(rBX+rAX)>>2:])
-	k4 = common(&z10, &z31)
-	only(&z10, k4, &z10)
-	k4 = common(&z11, &z30)
-	only(&z11, k4, &z11)
-	mul(&z9, &z9, &z0)
-	mul(&z12, &z9, &z2)
-	mulAdd(&z10, &z1, &z10, &z12)
-	k4 = common(&z9, &z29)
-	only(&z9, k4, &z9)
-	mul(&z9, &z9, &z9)
-	k4 = common(&z9, &z30)
-	only(&z9, k4, &z9)
-	mul(&z9, &z9, &z4)
-	mulAdd(&z11, &z3, &z11, &z9)
-	store(m[(rDX+rAX)>>2:], &z10)
-	store(v[(rBX+rAX)>>2:], &z11)
-	sqrt(&z11, &z11)
-	mulAdd(&z11, &z7, &z11, &z8)
-	mul(&z10, &z10, &z6)
-	div(&z10, &z10, &z11)
-	load(&z12, w[(rDI+rAX)>>2:])
-	mulSub(&z12, &z5, &z12, &z10)
-	store(w[(rDI+rAX)>>2:], &z12)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop1
-	}
-tail2:
-	rCX = len(w)
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done3
+		goto done2
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z9, k1, dw[(rSI+rAX)>>2:])
 	loadMasked(&z10, k1, m[(rDX+rAX)>>2:])
 	loadMasked(&z11, k1, v[(rBX+rAX)>>2:])
@@ -5570,55 +3483,38 @@ tail2:
 	loadMasked(&z12, k1, w[(rDI+rAX)>>2:])
 	mulSub(&z12, &z5, &z12, &z10)
 	storeMasked(w[(rDI+rAX)>>2:], k1, &z12)
-done3:
+	rAX += 64
+	rCX -= 16
+	goto loop1
+done2:
 }
 
 func sumSquaresGo(x []float32) (sum float64) {
 	var z0, z1, z2, z3 vector
 	var k1 lanes
-	var r12, rAX, rCX, rDI int
+	var rAX, rCX, rDI int
 	var zero bool
 	rDI = 0
 	z2 = vector{}
 	z3 = vector{}
 	rAX = 0
 	rCX = len(x)
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail2
-	}
 loop1:
-	load(&z0, x[(rDI+rAX)>>2:])
-	widen(&z1, &z0)
-	mulAddDoubles(&z2, &z1, &z1, &z2)
-	upper(&z1, &z0)
-	widen(&z1, &z1)
-	mulAddDoubles(&z3, &z1, &z1, &z3)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop1
-	}
-tail2:
-	rCX = len(x)
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done3
+		goto done2
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	loadMasked(&z0, k1, x[(rDI+rAX)>>2:])
 	widen(&z1, &z0)
 	mulAddDoubles(&z2, &z1, &z1, &z2)
 	upper(&z1, &z0)
 	widen(&z1, &z1)
 	mulAddDoubles(&z3, &z1, &z1, &z3)
-done3:
+	rAX += 64
+	rCX -= 16
+	goto loop1
+done2:
 	addDoubles(&z2, &z2, &z3)
 	upper(&z1, &z2)
 	addDoublesLow(&z2, &z2, &z1, 4)
@@ -5631,9 +3527,10 @@ done3:
 }
 
 func dropoutGo(y, x []float32, key, at, threshold uint64, factor float32) {
-	var t, z0, z1, z2, z29, z3, z30, z31, z4, z5, z7, z8, z9 vector
+	var t, z0, z1, z2, z29, z3, z30, z31, z4, z5, z7, z8 vector
+	var z9 vector
 	var k1, k2, k3 lanes
-	var r12, rAX, rCX, rDI, rSI int
+	var rAX, rCX, rDI, rSI int
 	var zero bool
 	splatWords(&z31, 0x1342543de82ef950)
 	splatWords(&z30, 0xbf58476d1ce4e5b9)
@@ -5644,64 +3541,24 @@ func dropoutGo(y, x []float32, key, at, threshold uint64, factor float32) {
 	splatWords(&z1, key)
 	splatWords(&z2, threshold)
 	splatWords(&z9, at)
-	t = vector{0x0, 0xd1342543de82ef95, 0xa2684a87bd05df2a, 0x739c6fcb9b88cebf, 0x44d0950f7a0bbe54, 0x1604ba53588eade9, 0xe738df9737119d7e, 0xb86d04db15948d13}
+	t = vector{
+		0x0, 0xd1342543de82ef95, 0xa2684a87bd05df2a, 0x739c6fcb9b88cebf,
+		0x44d0950f7a0bbe54, 0x1604ba53588eade9, 0xe738df9737119d7e, 0xb86d04db15948d13,
+	}
 	addWords(&z7, &z9, &t)
-	t = vector{0x89a12a1ef4177ca8, 0x5ad54f62d29a6c3d, 0x2c0974a6b11d5bd2, 0xfd3d99ea8fa04b67, 0xce71bf2e6e233afc, 0x9fa5e4724ca62a91, 0x70da09b62b291a26, 0x420e2efa09ac09bb}
+	t = vector{
+		0x89a12a1ef4177ca8, 0x5ad54f62d29a6c3d, 0x2c0974a6b11d5bd2, 0xfd3d99ea8fa04b67,
+		0xce71bf2e6e233afc, 0x9fa5e4724ca62a91, 0x70da09b62b291a26, 0x420e2efa09ac09bb,
+	}
 	addWords(&z8, &z9, &t)
 	rAX = 0
 	rCX = len(x)
-	rCX >>= 4
-	zero = rCX == 0
-	if zero {
-		goto tail2
-	}
 loop1:
-	xor(&z4, &z7, &z1)
-	addWords(&z7, &z7, &z31)
-	shiftWords(&z5, &z4, 30)
-	xor(&z4, &z4, &z5)
-	mulWords(&z4, &z4, &z30)
-	shiftWords(&z5, &z4, 27)
-	xor(&z4, &z4, &z5)
-	mulWords(&z4, &z4, &z29)
-	shiftWords(&z5, &z4, 31)
-	xor(&z4, &z4, &z5)
-	shiftWords(&z4, &z4, 11)
-	k2 = notBelow(&z4, &z2)
-	xor(&z4, &z8, &z1)
-	addWords(&z8, &z8, &z31)
-	shiftWords(&z5, &z4, 30)
-	xor(&z4, &z4, &z5)
-	mulWords(&z4, &z4, &z30)
-	shiftWords(&z5, &z4, 27)
-	xor(&z4, &z4, &z5)
-	mulWords(&z4, &z4, &z29)
-	shiftWords(&z5, &z4, 31)
-	xor(&z4, &z4, &z5)
-	shiftWords(&z4, &z4, 11)
-	k3 = notBelow(&z4, &z2)
-	load(&z3, x[(rSI+rAX)>>2:])
-	k2 = k3<<8 | k2&0xff
-	only(&z5, k2, &z0)
-	mul(&z3, &z3, &z5)
-	store(y[(rDI+rAX)>>2:], &z3)
-	rAX += 64
-	rCX--
-	zero = rCX == 0
-	if !zero {
-		goto loop1
-	}
-tail2:
-	rCX = len(x)
-	rCX &= 15
-	zero = rCX == 0
+	k1 = first(rCX)
+	zero = k1 == 0
 	if zero {
-		goto done3
+		goto done2
 	}
-	r12 = 1
-	r12 <<= uint(rCX)
-	r12--
-	k1 = lanes(r12)
 	xor(&z4, &z7, &z1)
 	addWords(&z7, &z7, &z31)
 	shiftWords(&z5, &z4, 30)
@@ -5731,7 +3588,10 @@ tail2:
 	only(&z5, k2, &z0)
 	mul(&z3, &z3, &z5)
 	storeMasked(y[(rDI+rAX)>>2:], k1, &z3)
-done3:
+	rAX += 64
+	rCX -= 16
+	goto loop1
+done2:
 }
 
 var setGo = &Set{
