@@ -3,6 +3,7 @@ package graph
 import (
 	"math"
 
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pedestrian-ml/pedestrian/internal/elementary"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -14,20 +15,23 @@ func (x Expr) unary(name string, f func(*G.Node) (*G.Node, error)) Expr {
 
 // smooth returns stock(x), or f(x) in float32, where the stock operations compute other bits on some processors. df is
 // the derivative, of x and f(x).
-func (x Expr) smooth(name string, stock func(*G.Node) (*G.Node, error), f func(float64) float64,
-	df func(x, y float64) float64) Expr {
+func (x Expr) smooth(name string, stock func(*G.Node) (*G.Node, error), f func(x float32) float32,
+	df func(x, y float32) float32) Expr {
 	if x.g == nil || x.node == nil || x.g.ops.Dtype != tensor.Float32 {
 		return x.unary(name, stock)
 	}
+	pool := x.g.ops.Pool
 	return x.Apply(Op{name, x.Shape(), Pass[float32]{
 		func(y []float32, x [][]float32) {
-			for i, v := range x[0] {
-				y[i] = float32(f(float64(v)))
-			}
+			pool.Rows(len(y), 1, func(from, to int) {
+				for i, v := range x[0][from:to] {
+					y[from+i] = f(v)
+				}
+			})
 		},
 		func(dx [][]float32, dy, y []float32, x [][]float32) {
 			for i, v := range x[0] {
-				dx[0][i] = dy[i] * float32(df(float64(v), float64(y[i])))
+				dx[0][i] = dy[i] * df(v, y[i])
 			}
 		},
 	}, Pass[float64]{}, 1})
@@ -41,17 +45,21 @@ func (x Expr) Sqrt() Expr { return x.unary("sqrt", G.Sqrt) }
 
 // Exp returns eˣ.
 func (x Expr) Exp() Expr {
-	return x.smooth("exp", G.Exp, elementary.Exp, func(_, y float64) float64 { return y })
+	return x.smooth("exp", G.Exp,
+		func(x float32) float32 { return float32(elementary.Exp(float64(x))) }, func(_, y float32) float32 { return y })
 }
 
 // Log returns ln x.
 func (x Expr) Log() Expr {
-	return x.smooth("log", G.Log, elementary.Log, func(x, _ float64) float64 { return 1 / x })
+	return x.smooth("log", G.Log,
+		func(x float32) float32 { return float32(elementary.Log(float64(x))) },
+		func(x, _ float32) float32 { return 1 / x })
 }
 
 // Tanh returns tanh x.
 func (x Expr) Tanh() Expr {
-	return x.smooth("tanh", G.Tanh, elementary.Tanh, func(_, y float64) float64 { return 1 - float64(y*y) })
+	return x.smooth("tanh", G.Tanh, kernel.Tanh[float32],
+		func(_, y float32) float32 { return 1 - float32(y*y) })
 }
 
 // Cube returns x³.

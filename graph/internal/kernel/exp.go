@@ -32,18 +32,10 @@ func exp32(x float32) float32 {
 	}
 	n := float32(int32(float32(x*log2e) + float32(math.Copysign(0.5, float64(x)))))
 	r := x - float32(n*hi) - float32(n*lo)
-	p := series(r, 1, 1, 1./2, 1./6, 1./24, 1./120, 1./720, 1./5040)
+	p := 1./24 + float32(r*(1./120+float32(r*(1./720+float32(r*(1./5040))))))
+	p = 1 + float32(r*(1+float32(r*(1./2+float32(r*(1./6+float32(r*p)))))))
 	half := int32(n) / 2 // two factors, as 2¹²⁸ alone exceeds float32
 	return p * pow2(half) * pow2(int32(n)-half)
-}
-
-// series returns Σ c[k]·xᵏ. Each product is rounded, on every processor.
-func series[T Float](x T, c ...T) T {
-	sum := c[len(c)-1]
-	for k := len(c) - 2; k >= 0; k-- {
-		sum = c[k] + T(x*sum)
-	}
-	return sum
 }
 
 func pow2(n int32) float32 { return math.Float32frombits(uint32(n+127) << 23) }
@@ -56,7 +48,7 @@ func Tanh[T Float](x T) T {
 	}
 	if x > -0.15 && x < 0.15 {
 		s := x * x
-		return x * series(s, 1, -1./3, 2./15, -17./315)
+		return x * (1 - T(s*(1./3-T(s*(2./15-T(s*(17./315)))))))
 	}
 	if x < 0 {
 		return 2/(Exp(-2*x)+1) - 1

@@ -116,7 +116,8 @@ func log1p[T Float](x T) T {
 	}
 	s := x / (2 + x)
 	t := s * s
-	return 2 * s * series(t, 1, 1./3, 1./5, 1./7, 1./9, 1./11, 1./13)
+	p := 1./7 + T(t*(1./9+T(t*(1./11+T(t*(1./13))))))
+	return 2 * s * (1 + T(t*(1./3+T(t*(1./5+T(t*p))))))
 }
 
 // SoftplusBackward computes dx = dy∘σ(x).
