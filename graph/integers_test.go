@@ -8,6 +8,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/fused"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/graphtest"
 )
 
 // Computed ids work like fed ids: for gathering rows, one-hot matrices and losses, in both forms, in every run, and
@@ -30,7 +31,7 @@ func TestArgMaxIsIds(t *testing.T) {
 			right := s.Ints("right", 2, 3, -1)
 			right.Ints()[0] = 1
 			hits := ids.OneHot(3).Mul(right.OneHot(3)).SumAll()
-			p, accuracy := mustCompile(t, y.SumAll(), table), mustCompile(t, hits)
+			p, accuracy := graphtest.Compile(t, y.SumAll(), table), graphtest.Compile(t, hits)
 			for _, largest := range [][]int{{1, 2}, {0, 0}, {1, 0}} {
 				for i := range 6 {
 					x.Tensor().Set(i, 0)
@@ -45,8 +46,8 @@ func TestArgMaxIsIds(t *testing.T) {
 						hit++
 					}
 				}
-				checkClose(t, "the table's gradient", mustRun(t, p).Grad(table).Floats(), want, 0)
-				checkClose(t, "right", []float64{mustRun(t, accuracy).Loss()}, []float64{hit}, 0)
+				graphtest.Close(t, "the table's gradient", graphtest.Run(t, p).Grad(table).Floats(), want, 0)
+				graphtest.Close(t, "right", []float64{graphtest.Run(t, accuracy).Loss()}, []float64{hit}, 0)
 				if !slices.Equal(ids.Ints(), largest) {
 					t.Errorf("got %v, want %v", ids.Ints(), largest)
 				}
@@ -87,12 +88,12 @@ func TestIntegers(t *testing.T) {
 		for _, c := range cases {
 			sum = sum.Add(c.got.ModInts(11).OneHot(11).SumAll())
 		}
-		p := mustCompile(t, sum)
+		p := graphtest.Compile(t, sum)
 		for range 2 {
 			for i := range 6 {
 				a.Ints()[i], b.Ints()[i] = large+i, []int{1, 1, 1, 4, 5, 5}[i]
 			}
-			if mustRun(t, p); p.Loss() != float64(6*len(cases)) {
+			if graphtest.Run(t, p); p.Loss() != float64(6*len(cases)) {
 				t.Errorf("%v: got %v ids, want %d", dtype, p.Loss(), 6*len(cases))
 			}
 			for i, c := range cases {
@@ -103,7 +104,7 @@ func TestIntegers(t *testing.T) {
 			}
 			clear(a.Ints())
 			clear(b.Ints())
-			mustRun(t, p)
+			graphtest.Run(t, p)
 		}
 	}
 	o := graph.Outline(graph.Float32).Root()
@@ -190,7 +191,7 @@ func TestIntegersRefuse(t *testing.T) {
 	}
 	s := graph.New(graph.Float64, 1).Root()
 	a, b := s.Ints("a", 2, 4, -2), s.Ints("b", 2, 4, -2)
-	p := mustCompile(t, a.AddInts(b).OneHot(8).SumAll())
+	p := graphtest.Compile(t, a.AddInts(b).OneHot(8).SumAll())
 	for _, list := range []graph.Expr{a, b} {
 		list.Ints()[1] = -2
 		if err := p.Run(); err == nil || !strings.Contains(err.Error(), "is -2, not in 0 … 3") {

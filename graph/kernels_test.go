@@ -7,6 +7,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/fused"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/graphtest"
 )
 
 // TestTiedTable: a table that is looked up and multiplied by has the gradient of the stock operations, for repeated ids
@@ -45,7 +46,7 @@ func TestTiedTable(t *testing.T) {
 	want, _ := gradient(false, false)
 	for _, headFirst := range []bool{false, true} {
 		got, bytes := gradient(true, headFirst)
-		checkClose(t, "the gradient", got, want, 1e-12)
+		graphtest.Close(t, "the gradient", got, want, 1e-12)
 		if most := 8 * 2 * v * d; bytes > most {
 			t.Errorf("%d bytes, want less than two tables, %d", bytes, most)
 		}
@@ -67,7 +68,7 @@ func TestFrozenWeightsTakeNoMemory(t *testing.T) {
 			if all {
 				wrt = append(wrt, map[string]graph.Expr{"norm": w, "elman": v}[name])
 			}
-			mustCompile(t, y.SumAll(), wrt...)
+			graphtest.Compile(t, y.SumAll(), wrt...)
 			return g.Bytes()
 		}
 		if frozen, all := bytes(false), bytes(true); frozen >= all {
@@ -104,10 +105,10 @@ func TestFreezing(t *testing.T) {
 			return x, w, y.Tanh().SumAll()
 		}
 		x, w, loss := build()
-		both := mustRun(t, mustCompile(t, loss, x, w))
+		both := graphtest.Run(t, graphtest.Compile(t, loss, x, w))
 		fx, fw, floss := build()
-		one := mustRun(t, mustCompile(t, floss, fw))
-		checkClose(t, "gradient of w", one.Grad(fw).Floats(), both.Grad(w).Floats(), 0)
+		one := graphtest.Run(t, graphtest.Compile(t, floss, fw))
+		graphtest.Close(t, "gradient of w", one.Grad(fw).Floats(), both.Grad(w).Floats(), 0)
 		if got := one.Grad(fx); got.Len() != 0 {
 			t.Errorf("the frozen x has the gradient %v", got)
 		}
@@ -128,21 +129,22 @@ func TestForwardAndGradientPrograms(t *testing.T) {
 			h = y
 		}
 		loss := h.Square().SumAll()
-		before := mustCompile(t, h)
-		grad := mustCompile(t, loss, x)
-		after := mustCompile(t, loss)
+		before := graphtest.Compile(t, h)
+		grad := graphtest.Compile(t, loss, x)
+		after := graphtest.Compile(t, loss)
 		for _, v := range []float64{0.3, -1.1} {
 			x.Tensor().Set(5, v)
 			want := math.Pow(math.Tanh(v), 2)
 			if kernels {
 				want = math.Pow(v*math.Erfc(-v/math.Sqrt2)/2, 2)
 			}
-			mustRun(t, grad)
+			graphtest.Run(t, grad)
 			first := grad.Grad(x).Clone()
-			checkClose(t, "h²", []float64{math.Pow(mustRun(t, before).Value().At(5), 2)}, []float64{want}, 1e-14)
-			checkClose(t, "loss", []float64{mustRun(t, after).Loss()}, []float64{grad.Loss()}, 0)
-			mustRun(t, grad)
-			checkClose(t, "gradient", grad.Grad(x).Floats(), first.Floats(), 0)
+			h := graphtest.Run(t, before).Value().At(5)
+			graphtest.Close(t, "h²", []float64{math.Pow(h, 2)}, []float64{want}, 1e-14)
+			graphtest.Close(t, "loss", []float64{graphtest.Run(t, after).Loss()}, []float64{grad.Loss()}, 0)
+			graphtest.Run(t, grad)
+			graphtest.Close(t, "gradient", grad.Grad(x).Floats(), first.Floats(), 0)
 		}
 	}
 }
@@ -156,10 +158,10 @@ func TestShapeOfErrors(t *testing.T) {
 	if !ok {
 		t.Fatal(g.Err())
 	}
-	p := mustRun(t, mustCompile(t, loss.Add(x.Square().SumAll()), x))
+	p := graphtest.Run(t, graphtest.Compile(t, loss.Add(x.Square().SumAll()), x))
 	for i, got := range p.Grad(x).Floats() {
 		a := x.Tensor().At(i)
-		checkClose(t, "∂x", []float64{got}, []float64{4./5*(2*a-y.Tensor().At(i)) + 2*a}, 1e-14)
+		graphtest.Close(t, "∂x", []float64{got}, []float64{4./5*(2*a-y.Tensor().At(i)) + 2*a}, 1e-14)
 	}
 }
 
@@ -183,7 +185,7 @@ func TestWatch(t *testing.T) {
 			}
 			h = h.Add(y.Tanh())
 		}
-		p := mustCompile(t, h.MatMul(tied).Square().SumAll(), append(wrt, tied)...)
+		p := graphtest.Compile(t, h.MatMul(tied).Square().SumAll(), append(wrt, tied)...)
 		var shown []string
 		seen := map[string][]float64{}
 		order := p.Watch(func(x graph.Expr, grad graph.Tensor) {
@@ -192,7 +194,7 @@ func TestWatch(t *testing.T) {
 		})
 		for range 2 {
 			shown = nil
-			mustRun(t, p)
+			graphtest.Run(t, p)
 			var said []string
 			for _, x := range order {
 				said = append(said, x.Name())
@@ -206,7 +208,7 @@ func TestWatch(t *testing.T) {
 			}
 		}
 		shown = nil
-		if p.Watch(nil); mustRun(t, p) != nil && shown != nil {
+		if p.Watch(nil); graphtest.Run(t, p) != nil && shown != nil {
 			t.Errorf("kernels %t: shown %v to nobody", kernels, shown)
 		}
 	}

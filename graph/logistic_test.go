@@ -7,6 +7,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/fused"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/graphtest"
 )
 
 // Sigmoid, SiLU and softplus, value and derivative, are right where e^x overflows and where it is less than the last
@@ -47,11 +48,9 @@ func TestLogisticFarFromZero(t *testing.T) {
 					y = c.plain(x)
 				}
 				what := fmt.Sprintf("%s, %v, kernels %t", name, dtype, kernels)
-				checkClose(t, what, values(t, y), want, tolerance)
-				checkClose(
-					t, what+", derivative", mustRun(t, mustCompile(t, y.SumAll(), x)).Grad(x).Floats(), slopes,
-					tolerance,
-				)
+				graphtest.Close(t, what, graphtest.Values(t, y), want, tolerance)
+				p := graphtest.Run(t, graphtest.Compile(t, y.SumAll(), x))
+				graphtest.Close(t, what+", derivative", p.Grad(x).Floats(), slopes, tolerance)
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/fused"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/graphtest"
 	pkgerrors "github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
 )
@@ -172,7 +173,7 @@ func TestRunRefusesIdsOutOfRange(t *testing.T) {
 		if !ok {
 			loss = rows.Mul(targets.OneHot(3)).SumAll()
 		}
-		p := mustCompile(t, loss, table)
+		p := graphtest.Compile(t, loss, table)
 		for _, c := range []struct {
 			ids, targets [2]int
 			want         string

@@ -16,7 +16,7 @@ import (
 // weights of output j, and Unpack all of them. Bytes returns its memory.
 type Weights interface{ ops.Weights }
 
-// Packing is a format of weights that are multiplied by and not trained, such as those of graph/stored.
+// Packing is a format of weights that a model multiplies by but does not train. Package graph/stored has the formats.
 type Packing interface {
 	// Validate returns an error if there is no such format.
 	Validate() error

@@ -7,7 +7,8 @@ import (
 )
 
 // This file is the seam between expressions and the packages of operations above this one, such as graph/fused, whose
-// page says what a back end provides. Types of ops occur in it, so only packages below graph/ can use all of it.
+// page says what a back end provides. Some of its functions take types of graph/internal/ops, so only packages inside
+// graph can call them.
 
 // Kernel returns an operation on x and the others in place of their equation, under a name for errors and pictures.
 // build adds it to the graph, once all operands are there; empty ones are left out of the list. If kernels may not

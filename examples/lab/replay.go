@@ -107,7 +107,8 @@ func (a *audit) run(ctx context.Context) error {
 	return err
 }
 
-// reported returns the trials of the study's report, whose hash it has, or all if there is none.
+// reported returns the trials that results.jsonl lists, the file that belongs to the report. Without this file it
+// returns all trials.
 func (a *audit) reported() ([]lab.Finished, error) {
 	all, err := lab.Results(a.dir)
 	if err != nil {

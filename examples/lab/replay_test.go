@@ -80,7 +80,9 @@ func TestReplayNamesTheEdit(t *testing.T) {
 		"chain: got ":               func(_, path string) { seal(t, path, `"chain": "`, `"chain": "0`) },
 		"of which 1 have no record": func(_, path string) { os.Remove(path) },
 		"study.json":                func(dir, _ string) { os.Remove(filepath.Join(dir, "study.json")) },
-		"names no text of sha256":   func(dir, _ string) { edit(filepath.Join(dir, "study.json"), `.txt": "`, `.txt": "0`) },
+		"names no text of sha256": func(dir, _ string) {
+			edit(filepath.Join(dir, "study.json"), `.txt": "`, `.txt": "0`)
+		},
 		"has another sha256 than the study's": func(dir, _ string) {
 			edit(filepath.Join(dir, "study.json"), filepath.Base(data), filepath.Base(data)+"x")
 			put(t, data+"x", "Another text, which is long enough to train on. "+strings.Repeat("It repeats. ", 40))

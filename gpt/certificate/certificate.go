@@ -108,10 +108,10 @@ type Certificate struct {
 	LeftOut int
 	From    int // the number of steps done before the first one that the chain covers
 	Links   []Link
-	SHA256  string // of all the rest
+	SHA256  string // of all other fields
 }
 
-// Last returns the last link, the zero Link if there is none.
+// Last returns the last link, or the zero Link if the chain is empty.
 func (c *Certificate) Last() (l Link) {
 	if c != nil && len(c.Links) > 0 {
 		l = c.Links[len(c.Links)-1]

@@ -58,13 +58,13 @@ func newPolicy[Inputs any](
 	if err != nil {
 		return nil, in, err
 	}
-	own := on[t.Model.Graph]
+	found := on[t.Model.Graph]
 	p = &policy{trainer: t, context: t.Config().BlockSize}
 	for _, w := range t.Model.Trainable() {
 		p.start = append(p.start, w.Tensor().Clone())
 	}
-	p.forward, err = graph.Compile(own.logProbs)
-	return p, own.in, err
+	p.forward, err = graph.Compile(found.logProbs)
+	return p, found.in, err
 }
 
 // digest returns the SHA-256 of texts.

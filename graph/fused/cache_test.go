@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/graphtest"
 )
 
 // cachedLayers builds one new token of every sequence for each kind of cache; x has one row per sequence.
@@ -90,7 +91,7 @@ func TestCaches(t *testing.T) {
 			g := graph.New(graph.Float64, 1)
 			x, at := g.Root().Value("x", graph.Const(0), 2, 16), g.Root().Ints("at", 1, 5, -1)
 			y, c := layer.build(g.Root(), x, at)
-			p := mustCompile(t, y)
+			p := graphtest.Compile(t, y)
 			if got := c.Bytes(); got != 0 {
 				t.Errorf("%d bytes before the first run", got)
 			}
@@ -101,7 +102,7 @@ func TestCaches(t *testing.T) {
 					x.Tensor().Set(j, float64((7*a+5*j)%11)/11-0.4)
 					x.Tensor().Set(16+j, float64((7*b+5*j)%11)/11-0.4)
 				}
-				v := mustRun(t, p).Value().Floats()
+				v := graphtest.Run(t, p).Value().Floats()
 				return [2][]float64{slices.Clone(v[:len(v)/2]), slices.Clone(v[len(v)/2:])}
 			}
 			first := step(0, 1, 2)
@@ -140,8 +141,8 @@ func TestResetForgets(t *testing.T) {
 	g := graph.New(graph.Float64, 1)
 	x, at := g.Root().Value("x", graph.Normal(1), 2, 16), g.Root().Ints("at", 1, 5, -1)
 	state := NewElmanCache(2, 16)
-	p := mustCompile(t, CachedElman(x, g.Root().Value("w", graph.Normal(1), 16, 16), at, state))
-	mustRun(t, p)
+	p := graphtest.Compile(t, CachedElman(x, g.Root().Value("w", graph.Normal(1), 16, 16), at, state))
+	graphtest.Run(t, p)
 	state.Reset()
 	at.Ints()[0] = 1
 	if err := p.Run(); !errors.Is(err, ErrOrder) {
@@ -151,14 +152,14 @@ func TestResetForgets(t *testing.T) {
 		t.Errorf("the state is %v after a reset, want 0", state.held.F64[0])
 	}
 	kept := NewKVCache(AttentionShape{Batch: 2, Context: 5, Heads: 4, QK: 1, V: 2})
-	p, at.Ints()[0] = mustCompile(t, CachedAttention(x, causalMask(g.Root(), 5), at, kept)), 0
-	want := slices.Clone(mustRun(t, p).Value().Floats())
+	p, at.Ints()[0] = graphtest.Compile(t, CachedAttention(x, causalMask(g.Root(), 5), at, kept)), 0
+	want := slices.Clone(graphtest.Run(t, p).Value().Floats())
 	kept.Reset()
 	if err := kept.Fork(0, 1); err != nil {
 		t.Fatal(err)
 	}
 	// Attention to the same token twice returns its value.
-	if at.Ints()[0] = 1; !slices.Equal(mustRun(t, p).Value().Floats(), want) {
+	if at.Ints()[0] = 1; !slices.Equal(graphtest.Run(t, p).Value().Floats(), want) {
 		t.Error("a forgotten token was copied")
 	}
 }
@@ -170,7 +171,7 @@ func TestSelect(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := graph.New(graph.Float64, 3)
 			x := g.Root().Value("x", graph.Normal(1), 15, c.width)
-			want := values(t, c.full(g.Root(), x))
+			want := graphtest.Values(t, c.full(g.Root(), x))
 			v := len(want) / 15
 			step := func(cache Cache, n int, rows, first []int) {
 				t.Helper()
@@ -182,9 +183,9 @@ func TestSelect(t *testing.T) {
 					token, b := i/c.width%n, i/c.width/n
 					few.Tensor().Set(i, x.Tensor().At((rows[b]*5+first[b]+token)*c.width+i%c.width))
 				}
-				got := values(t, c.step(s.Root(), few, at, cache))
+				got := graphtest.Values(t, c.step(s.Root(), few, at, cache))
 				for b, row := range rows {
-					checkClose(t, fmt.Sprintf("tokens from %d of sequence %d", first[b], row),
+					graphtest.Close(t, fmt.Sprintf("tokens from %d of sequence %d", first[b], row),
 						got[b*n*v:(b+1)*n*v], want[(row*5+first[b])*v:(row*5+first[b]+n)*v], 1e-12)
 				}
 			}
@@ -218,7 +219,7 @@ func TestSelectRefuses(t *testing.T) {
 	x, at := g.Root().Value("x", graph.Normal(1), 2, 4), g.Root().Ints("at", 2, 5, -1)
 	cache, rows := NewElmanCache(3, 4), []int{0, 0}
 	w := g.Root().Value("w", graph.Normal(1), 4, 4)
-	p := mustCompile(t, CachedElman(x, w, at, cache.Select(rows).(*ElmanCache)))
+	p := graphtest.Compile(t, CachedElman(x, w, at, cache.Select(rows).(*ElmanCache)))
 	for want, list := range map[string][]int{
 		"got sequence 0 twice": {0, 0}, "got sequence 3, the cache has 3": {1, 3}, "got sequence -1": {-1, 1},
 	} {
@@ -227,7 +228,7 @@ func TestSelectRefuses(t *testing.T) {
 		}
 	}
 	copy(rows, []int{1, 2})
-	mustRun(t, p)
+	graphtest.Run(t, p)
 	if at.Ints()[0], at.Ints()[1] = 1, 1; p.Run() != nil {
 		t.Errorf("the second token: %v", p.Run())
 	}
@@ -258,7 +259,8 @@ func TestWindowCache(t *testing.T) {
 	}
 	x, at := g.Root().Value("x", graph.Const(0), 2, h.Width()), g.Root().Ints("at", 1, 300, -1)
 	some, all := NewWindowCache(h, 7, 2), NewKVCache(h)
-	p, q := mustCompile(t, CachedAttention(x, mask, at, some)), mustCompile(t, CachedAttention(x, mask, at, all))
+	p := graphtest.Compile(t, CachedAttention(x, mask, at, some))
+	q := graphtest.Compile(t, CachedAttention(x, mask, at, all))
 	step := func(position int) error {
 		at.Ints()[0] = position
 		for i := range x.Tensor().Len() {
@@ -267,7 +269,7 @@ func TestWindowCache(t *testing.T) {
 		if err := p.Run(); err != nil {
 			return err
 		}
-		if got, want := p.Value().Floats(), mustRun(t, q).Value().Floats(); !slices.Equal(got, want) {
+		if got, want := p.Value().Floats(), graphtest.Run(t, q).Value().Floats(); !slices.Equal(got, want) {
 			t.Fatalf("token %d: got %v, want %v", position, got, want)
 		}
 		return nil
@@ -465,7 +467,7 @@ func TestSteps(t *testing.T) {
 			t.Run(fmt.Sprint(name, "/", dtype), func(t *testing.T) {
 				g := graph.New(dtype, 3)
 				x := g.Root().Value("x", graph.Normal(1), 15, c.width)
-				want := values(t, c.full(g.Root(), x))
+				want := graphtest.Values(t, c.full(g.Root(), x))
 				v := len(want) / 15
 				if c.cache.Bytes() != 0 || c.cache.Fork(0, 1) != nil {
 					t.Error("a new cache holds something, or cannot be forked")
@@ -479,9 +481,9 @@ func TestSteps(t *testing.T) {
 						token, b := i/c.width%n, i/c.width/n
 						few.Tensor().Set(i, x.Tensor().At((of[b]*5+from+token)*c.width+i%c.width))
 					}
-					got := values(t, c.step(s.Root(), few, at, c.cache))
+					got := graphtest.Values(t, c.step(s.Root(), few, at, c.cache))
 					for b := range 3 {
-						checkClose(t, fmt.Sprintf("tokens from %d of sequence %d", from, b),
+						graphtest.Close(t, fmt.Sprintf("tokens from %d of sequence %d", from, b),
 							got[b*n*v:(b+1)*n*v], want[(of[b]*5+from)*v:(of[b]*5+from+n)*v], tolerance)
 					}
 				}
@@ -516,7 +518,7 @@ func TestSteps(t *testing.T) {
 func TestStepsEnd(t *testing.T) {
 	g := graph.New(graph.Float64, 1)
 	x, at := g.Root().Value("x", graph.Normal(1), 4, 16), g.Root().Ints("at", 1, 9, -1)
-	p := mustCompile(
+	p := graphtest.Compile(
 		t,
 		CachedAttention(
 			x, causalMask(g.Root(), 5), at, NewKVCache(AttentionShape{Batch: 2, Context: 5, Heads: 4, QK: 1, V: 2}),
@@ -551,18 +553,18 @@ func TestMaskOfTheRun(t *testing.T) {
 		}
 		a, _ := Attention(x, mask, h, 0)
 		b, _ := Attention(x.Scale(2), mask, h, 0) // shares the spans of the mask
-		return mask, mustCompile(t, a.Add(b))
+		return mask, graphtest.Compile(t, a.Add(b))
 	}
 	mask, p := build()
-	mustRun(t, p)
+	graphtest.Run(t, p)
 	other, fresh := build()
 	for _, m := range []graph.Expr{mask, other} {
 		for i := range 9 {
 			m.Tensor().Set(i, 0)
 		}
 	}
-	want := mustRun(t, fresh).Value().Floats()
-	if got := mustRun(t, p).Value().Floats(); !slices.Equal(got, want) {
+	want := graphtest.Run(t, fresh).Value().Floats()
+	if got := graphtest.Run(t, p).Value().Floats(); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
@@ -574,18 +576,18 @@ func TestDropoutStepsCountThemselves(t *testing.T) {
 	masks := func(g *graph.Graph) (run func() []float64, forward *graph.Program) {
 		x := g.Root().Param("x", graph.Const(1), 1, 100)
 		y := x.Dropout(0.5)
-		p := mustCompile(t, y.SumAll(), x)
-		return func() []float64 { return mustRun(t, p).Grad(x).Floats() }, mustCompile(t, y)
+		p := graphtest.Compile(t, y.SumAll(), x)
+		return func() []float64 { return graphtest.Run(t, p).Grad(x).Floats() }, graphtest.Compile(t, y)
 	}
 	run, forward := masks(g)
 	numberedRun, _ := masks(numbered)
 	for step := range 3 {
 		numbered.SetStep(uint64(step))
 		got, want := run(), numberedRun()
-		checkClose(t, "the step's own mask", got, want, 0)
-		checkClose(t, "the mask that the run had", g.DropoutMask("", 0.5, 100), want, 0)
-		checkClose(t, "the same without gradients", mustRun(t, forward).Value().Floats(), want, 0)
-		checkClose(t, "a step that is held", numberedRun(), want, 0)
+		graphtest.Close(t, "the step's own mask", got, want, 0)
+		graphtest.Close(t, "the mask that the run had", g.DropoutMask("", 0.5, 100), want, 0)
+		graphtest.Close(t, "the same without gradients", graphtest.Run(t, forward).Value().Floats(), want, 0)
+		graphtest.Close(t, "a step that is held", numberedRun(), want, 0)
 		g.SetTraining(false)
 		if slices.Contains(run(), 0) {
 			t.Error("evaluation drops")
@@ -610,7 +612,7 @@ func TestRecurrenceNorms(t *testing.T) {
 			s := graph.New(dtype, 3).Root()
 			all, qkv, gates, beta := operands(s, 10)
 			norms, _ := RecurrenceNorms(qkv, gates, beta, graph.Expr{}, h)
-			got := values(t, norms)
+			got := graphtest.Values(t, norms)
 			cache := NewRecurrenceCache(h)
 			s = graph.New(dtype, 4).Root()
 			at := s.Ints("at", 1, 6, graph.NoneIgnored)

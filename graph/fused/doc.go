@@ -38,9 +38,10 @@
 // Order of sums. Equal operands give equal bits, in every run and for any number of threads. Threads divide results
 // that are independent of each other. A sum over tokens is divided into a fixed number of parts (kernel.Parts), whose
 // sums are added in their order. To the bit, the result for a token depends neither on later tokens nor on other
-// sequences, and a Cache for a window gives what a Cache of all tokens gives. Dropout depends on the seed, the place,
-// the step and the entry (ops.Drop), and not on the order of execution. In float32 every processor computes the same
-// bits, so a back end that adds or rounds in another order needs a number of its own in train.Build.Arithmetic, which a
-// checkpoint stores: a resumed run then reports that the bits differ. How far a kernel may be from its equation is in
-// nn/kernels_test.go, and what it computes at infinities is in the comment of each function.
+// sequences. A Cache that holds only the tokens of a window gives the same bits as a Cache that holds every token.
+// Dropout depends on the seed, the place, the step and the entry (ops.Drop), and not on the order of execution. In
+// float32 every processor computes the same bits, so a back end that adds or rounds in another order needs a number of
+// its own in train.Build.Arithmetic, which a checkpoint stores: a resumed run then reports that the bits differ. How
+// far a kernel may be from its equation is in nn/kernels_test.go, and what it computes at infinities is in the comment
+// of each function.
 package fused

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/graphtest"
 )
 
 // Operands that do not fit are an error that names valid shapes, and no panic: masks of other sizes or axes, columns of
@@ -95,12 +96,12 @@ func TestCopiesAndPositions(t *testing.T) {
 	dropped := func(first float64) []float64 {
 		g := graph.New(graph.Float64, 1)
 		x := g.Root().Value("x", graph.Const(1), 8, 8)
-		p := mustCompile(t, x.Dropout(first).Dropout(0.5))
-		return mustRun(t, p).Value().Floats()
+		p := graphtest.Compile(t, x.Dropout(first).Dropout(0.5))
+		return graphtest.Run(t, p).Value().Floats()
 	}
 	g = graph.New(graph.Float64, 1)
-	if want := mustRun(
-		t, mustCompile(t, g.Root().Value("x", graph.Const(1), 8, 8).Dropout(0.5)),
+	if want := graphtest.Run(
+		t, graphtest.Compile(t, g.Root().Value("x", graph.Const(1), 8, 8).Dropout(0.5)),
 	).Value().Floats(); !slices.Equal(dropped(0), want) {
 		t.Error("a dropout of nothing changes the mask of the next")
 	}
@@ -118,7 +119,7 @@ func TestCopiesAndPositions(t *testing.T) {
 	g = graph.New(graph.Float64, 1)
 	at := g.Root().Ints("at", 1, 5, -1)
 	y, _ := cachedLayers["keys and values"].build(g.Root(), g.Root().Value("x", graph.Normal(1), 2, 16), at)
-	p := mustCompile(t, y)
+	p := graphtest.Compile(t, y)
 	at.Ints()[0] = -1
 	if err := p.Run(); err == nil || !strings.Contains(err.Error(), "at[0] is -1, not in 0 … 4") {
 		t.Errorf("a step before the first: got error %v", err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/graphtest"
 )
 
 // bfloat16 rounds x to 8 significant bits.
@@ -42,12 +43,12 @@ func inPrecision(
 		}
 	}
 	y := f(in)
-	p := mustCompile(t, y.Mul(g.Root().Value("delta", numbers, y.Shape()...)).SumAll(), in...)
-	mustRun(t, p)
+	p := graphtest.Compile(t, y.Mul(g.Root().Value("delta", numbers, y.Shape()...)).SumAll(), in...)
+	graphtest.Run(t, p)
 	for _, x := range in {
 		out = append(out, p.Grad(x).Floats())
 	}
-	return append(out, mustRun(t, mustCompile(t, y)).Value().Floats())
+	return append(out, graphtest.Run(t, graphtest.Compile(t, y)).Value().Floats())
 }
 
 // TestPrecision: in bf16, Linear and LinearT equal float32 on rounded operands, forward and backward, to the bit. A

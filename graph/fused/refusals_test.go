@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/graphtest"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/ops"
 )
 
@@ -716,7 +717,7 @@ func TestIgnoredIdsLookNothingUp(t *testing.T) {
 		if !ok {
 			t.Fatalf("%s: the wrong form", name)
 		}
-		p := mustRun(t, mustCompile(t, y))
+		p := graphtest.Run(t, graphtest.Compile(t, y))
 		ids.Ints()[1] = -1
 		if err := p.Run(); err == nil || err.Error() != "ids[1] is -1, not in 0 … 3" {
 			t.Errorf("%s: got error %v", name, err)
@@ -741,7 +742,7 @@ func TestNoActions(t *testing.T) {
 func TestOneHot(t *testing.T) {
 	g := graph.New(graph.Float64, 1)
 	ids := g.Root().Ints("ids", 3, 4, 9)
-	p := mustCompile(t, ids.OneHot(5))
+	p := graphtest.Compile(t, ids.OneHot(5))
 	for _, c := range []struct {
 		ids  []int
 		want []float64
@@ -750,7 +751,7 @@ func TestOneHot(t *testing.T) {
 		{[]int{2, 9, 1}, []float64{0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0}},
 	} {
 		copy(ids.Ints(), c.ids)
-		checkClose(t, "one-hot", mustRun(t, p).Value().Floats(), c.want, 0)
+		graphtest.Close(t, "one-hot", graphtest.Run(t, p).Value().Floats(), c.want, 0)
 	}
 	if p, err := graph.Compile(ids.OneHot(5).SumAll(), ids); err == nil {
 		t.Errorf("differentiated by integers: %v", p.Grad(ids))
@@ -767,7 +768,7 @@ func TestRowMax(t *testing.T) {
 	if s := y.Shape(); len(s) != 2 || s[0] != 4 || s[1] != 1 {
 		t.Errorf("the shape is %v, want [4 1]", s)
 	}
-	got := values(t, y)
+	got := graphtest.Values(t, y)
 	for i, want := range []float64{-1, -5, 10, math.Inf(-1)} {
 		if got[i] != want {
 			t.Errorf("row %d: got %v, want %v", i, got[i], want)

@@ -1,5 +1,5 @@
-// Package stored has the formats of weights that are multiplied by and not trained. Start with Packing, the formats for
-// graph.Graph.Packed, and with Store for rows in the blocks of GGUF files, which are read where they are.
+// Package stored has the formats of weights that a model multiplies by but does not train. Start with Packing, the
+// formats for graph.Graph.Packed, and with Store for rows in the blocks of GGUF files, which are read where they are.
 // Package graph does not import it: it has the interfaces of a format, graph.Packing, and of a matrix, graph.Weights.
 package stored
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/fused"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/graphtest"
 	"github.com/pedestrian-ml/pedestrian/graph/stored"
 	"github.com/pedestrian-ml/pedestrian/internal/blocks"
 )
@@ -31,7 +32,7 @@ func packable(g *graph.Graph) (all graph.Expr) {
 // unpacked returns the numbers of a packed parameter, by an operation that does not read it packed.
 func unpacked(t *testing.T, x graph.Expr) graph.Tensor {
 	t.Helper()
-	return mustRun(t, mustCompile(t, x.Detach())).Value()
+	return graphtest.Run(t, graphtest.Compile(t, x.Detach())).Value()
 }
 
 // Weights of int4 compute what their unpacked numbers do, up to the rounding of the other factor. Matrices whose inputs
@@ -47,7 +48,7 @@ func TestPackedInt4(t *testing.T) {
 	if got, want := s.WeightBytes(), (67+70+2)*96/32*18+4*(70*96+70); got != want {
 		t.Errorf("got %d bytes, want %d", got, want)
 	}
-	got := mustRun(t, mustCompile(t, out)).Value()
+	got := graphtest.Run(t, graphtest.Compile(t, out)).Value()
 	loose := graph.New(graph.Float32, 1)
 	want := packable(loose)
 	for _, x := range s.Params() {
@@ -56,7 +57,7 @@ func TestPackedInt4(t *testing.T) {
 			copy(into.Tensor().F32, unpacked(t, x).F32)
 		}
 	}
-	exact := mustRun(t, mustCompile(t, want)).Value()
+	exact := graphtest.Run(t, graphtest.Compile(t, want)).Value()
 	far, top := 0.0, 0.0
 	for i, x := range exact.Floats() {
 		far, top = max(far, math.Abs(got.At(i)-x)), max(top, math.Abs(x))
@@ -93,7 +94,7 @@ func TestStore(t *testing.T) {
 	r := g.Root()
 	half, ones := r.Param("b", graph.Const(0.5), 2), r.Value("x", graph.Const(1), 1, 32)
 	y, _ := fused.Linear(ones, r.Param("w", graph.Const(0), 32, 2), half)
-	if got := mustRun(t, mustCompile(t, y)).Value().Floats(); !slices.Equal(got, []float64{-31.5, 96.5}) {
+	if got := graphtest.Run(t, graphtest.Compile(t, y)).Value().Floats(); !slices.Equal(got, []float64{-31.5, 96.5}) {
 		t.Errorf("got %v, want [-31.5 96.5]", got)
 	}
 	bad := slices.Clone(data)
@@ -137,7 +138,7 @@ func TestStoreTable(t *testing.T) {
 	y := lookUp(g)
 	ids, _ := g.Leaf("ids")
 	copy(ids.Ints(), []int{1, 2})
-	if got := mustRun(t, mustCompile(t, y)).Value().Floats(); !slices.Equal(got, []float64{5, 6, 1, 2}) {
+	if got := graphtest.Run(t, graphtest.Compile(t, y)).Value().Floats(); !slices.Equal(got, []float64{5, 6, 1, 2}) {
 		t.Errorf("got %v, want [5 6 1 2]", got)
 	}
 }
@@ -162,7 +163,7 @@ func TestPackedGraph(t *testing.T) {
 		if s.WeightBytes() != bytes || g.WeightBytes() != 4*(67*96+96*70+70*96+96*2+70) {
 			t.Errorf("%s: %d bytes of %d, want %d", p, s.WeightBytes(), g.WeightBytes(), bytes)
 		}
-		got := mustRun(t, mustCompile(t, out))
+		got := graphtest.Run(t, graphtest.Compile(t, out))
 		if want := bytes + 4*70*96; s.WeightBytes() != want {
 			t.Errorf("%s: %d bytes after a matrix was unpacked, want %d", p, s.WeightBytes(), want)
 		}
@@ -189,7 +190,7 @@ func TestPackedGraph(t *testing.T) {
 			t.Errorf("%s: the packed matrices are %v, want %v", p, packed, want)
 		}
 		allowed := map[bool]float64{true: 1e-5}[graph.Instructions() == "Go"] // gonum adds in a different order
-		for i, v := range mustRun(t, mustCompile(t, want)).Value().F32 {
+		for i, v := range graphtest.Run(t, graphtest.Compile(t, want)).Value().F32 {
 			if d := math.Abs(float64(got.Value().F32[i] - v)); !(d <= allowed*max(100, math.Abs(float64(v)))) {
 				t.Fatalf("%s, entry %d: got %v, with the matrices unpacked %v", p, i, got.Value().F32[i], v)
 			}
@@ -267,21 +268,4 @@ func TestFormatsAreChecked(t *testing.T) {
 			t.Errorf("got error %v, want %s", err, want)
 		}
 	}
-}
-
-func mustCompile(t *testing.T, out graph.Expr) *graph.Program {
-	t.Helper()
-	p, err := graph.Compile(out)
-	if err != nil {
-		t.Fatalf("%+v", err)
-	}
-	return p
-}
-
-func mustRun(t *testing.T, p *graph.Program) *graph.Program {
-	t.Helper()
-	if err := p.Run(); err != nil {
-		t.Fatal(err)
-	}
-	return p
 }

@@ -98,7 +98,8 @@ func TestOpenNamesTheKind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `got "bpe", want one of character, byte, word; another kind, such as bpe.Kind of gpt/text/bpe, must be passed`
+	const want = `got "bpe", want one of character, byte, word; ` +
+		`another kind, such as bpe.Kind of gpt/text/bpe, must be passed`
 	if _, err := text.Open(data); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}

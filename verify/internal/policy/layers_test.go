@@ -22,7 +22,7 @@ var layers = [][]string{
 	},
 	{"graph/internal/ops"},
 	{"graph"},
-	{"graph/optim/reduce", "graph/stored", "graph/fused"},
+	{"graph/optim/reduce", "graph/stored", "graph/fused", "graph/internal/graphtest"},
 	{"graph/optim"},
 	{"nn"},
 	{"nn/causal"},

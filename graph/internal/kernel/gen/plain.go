@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Plain Go for every kernel: the instructions of AVX-512, one by one, as calls of the functions in simd/machine.go. The
-// bits are therefore those of the vector kernels. A general register becomes an integer. If it points into a slice, it
+// This file translates every kernel to plain Go: each instruction of AVX-512 becomes a call of a function in
+// simd/machine.go, so both compute the same bits. A general register becomes an integer. If it points into a slice, it
 // counts bytes from the beginning of the slice, which is known wherever the register is used.
 
 // translations holds the statement for an instruction with given kinds of operands: Z, Y and X are vectors, K is a
