@@ -1,0 +1,64 @@
+package notation
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/exact"
+)
+
+// function is a function of a formula. One with 0 arguments takes any number of them, at least one.
+type function struct {
+	arguments int
+	of        func(p *point, x []matrix) matrix
+}
+
+// single is a function of one matrix.
+func single(f func(x matrix) matrix) function {
+	return function{1, func(_ *point, x []matrix) matrix { return f(x[0]) }}
+}
+
+// functions holds every function by its name.
+var functions = map[string]function{
+	"exp":     single(matrix.Exp),
+	"log":     single(matrix.Log),
+	"sqrt":    single(matrix.Sqrt),
+	"tanh":    single(matrix.Tanh),
+	"erf":     single(matrix.Erf),
+	"step":    single(matrix.Step), // 1 where x is positive, otherwise 0
+	"relu":    single(func(x matrix) matrix { return x.Mul(x.Step()) }),
+	"sigmoid": single(func(x matrix) matrix { return hand.Sigmoid[complex128]{}.Forward(x) }),
+	"mean":    single(matrix.Mean),                                                            // of the features of each token: (n, d) → (n, 1)
+	"max":     single(matrix.RowMax),                                                          // of each row
+	"softmax": single(matrix.Softmax),                                                         // of each row
+	"causal":  single(func(x matrix) matrix { return x.Add(masked(x.Rows)) }),                 // −∞ at later keys
+	"lower":   single(func(x matrix) matrix { return x.Mul(masked(x.Rows).Shift(1).Step()) }), // 0 at later keys
+	"d":       {1, func(p *point, x []matrix) matrix { return p.differential(x[0]) }},
+	// columns(x, a, b) are the columns from a up to b, and tokens(x, a, b) the rows.
+	"columns": {3, func(p *point, x []matrix) matrix { return between(p, x, matrix.Columns) }},
+	"tokens":  {3, func(p *point, x []matrix) matrix { return between(p, x, matrix.Tokens) }},
+	"join":    {0, func(_ *point, x []matrix) matrix { return hand.JoinColumns(x...) }}, // side by side
+	"stack":   {0, func(_ *point, x []matrix) matrix { return hand.JoinTokens(x...) }},  // below one another
+}
+
+func functionNames() string { return strings.Join(slices.Sorted(maps.Keys(functions)), ", ") }
+
+func masked(n int) matrix { return hand.Lift[complex128](hand.CausalMask(n)) }
+
+// between returns a part of x[0] from x[1] up to x[2], which must be whole numbers.
+func between(p *point, x []matrix, cut func(x matrix, from, to int) matrix) matrix {
+	var ends [2]int
+	for i := range ends {
+		list, err := x[i+1].Exact(p.draw)
+		if err != nil {
+			return matrix{Err: err}
+		}
+		if len(list) != 1 || list[0].Value != exact.Of(int64(list[0].Real)) {
+			return failed("got a matrix (%d, %d), want a whole number where a part begins or ends", x[i+1].Rows, x[i+1].Cols)
+		}
+		ends[i] = int(list[0].Real)
+	}
+	return cut(x[0], ends[0], ends[1])
+}
