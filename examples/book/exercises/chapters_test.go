@@ -1,0 +1,5 @@
+package exercises
+
+import "testing"
+
+func TestChapter04(t *testing.T) { mark(t, 4, chapter04) }

@@ -1,0 +1,350 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"io"
+	"strings"
+
+	"github.com/alecthomas/chroma/v2"
+	htmlformat "github.com/alecthomas/chroma/v2/formatters/html"
+	"github.com/alecthomas/chroma/v2/lexers"
+	"github.com/alecthomas/chroma/v2/styles"
+	"github.com/pedestrian-ml/pedestrian/examples/book/chapters"
+	"github.com/pedestrian-ml/pedestrian/verify/notation"
+	"github.com/pkg/errors"
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+// convert writes the HTML of a chapter. Fenced blocks of code have meanings by their language: derive, exercise, show,
+// code and experiment.
+func (b *book) convert(c chapters.Chapter, w io.Writer) error {
+	source, err := values([]byte(c.Source))
+	if err != nil {
+		return err
+	}
+	blocks := &blocks{book: b, chapter: c}
+	m := goldmark.New(
+		goldmark.WithExtensions(extension.Table),
+		goldmark.WithParserOptions(parser.WithAutoHeadingID(),
+			parser.WithInlineParsers(util.Prioritized(formulas{}, 100))),
+		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(blocks, 100))),
+	)
+	blocks.markdown = m
+	return errors.Wrap(m.Convert(source, w), "markdown")
+}
+
+// blocks renders the blocks of a chapter.
+type blocks struct {
+	book     *book
+	chapter  chapters.Chapter
+	exercise int // the number of exercises so far
+	markdown goldmark.Markdown
+}
+
+// RegisterFuncs sets the functions for the nodes that the book renders.
+func (r *blocks) RegisterFuncs(to renderer.NodeRendererFuncRegisterer) {
+	to.Register(ast.KindFencedCodeBlock, r.block)
+	to.Register(kindFormula, r.formula)
+}
+
+func (r *blocks) block(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	block, ok := n.(*ast.FencedCodeBlock)
+	if !ok {
+		return ast.WalkStop, errors.Errorf("got the block %s", n.Kind())
+	}
+	var content strings.Builder
+	for i := range block.Lines().Len() {
+		line := block.Lines().At(i)
+		content.Write(line.Value(source))
+	}
+	var info string
+	if block.Info != nil {
+		info = string(block.Info.Value(source))
+	}
+	kind, argument, _ := strings.Cut(info, " ")
+	render, ok := map[string]func(w io.Writer, argument, content string) error{
+		"derive": r.derive, "exercise": r.form, "show": r.show, "code": r.code, "experiment": r.experiment,
+		"": r.plain, "go": r.goCode,
+	}[kind]
+	if !ok {
+		return ast.WalkStop, errors.Errorf("got a block %q, want one of derive, exercise, show, code, experiment, go", kind)
+	}
+	return ast.WalkSkipChildren, errors.WithMessagef(render(w, argument, content.String()), "%s %s", kind, argument)
+}
+
+// checks is the number of random points at which each step of a derivation is executed.
+const checks = 20
+
+// derive executes a derivation and writes its steps.
+func (r *blocks) derive(w io.Writer, _, content string) error {
+	d, err := notation.ParseDerivation(content)
+	if err != nil {
+		return err
+	}
+	if err := d.Check(checks); err != nil {
+		return err
+	}
+	fmt.Fprint(w, `<div class="scroll"><table class="derivation"><tbody>`)
+	steps := 0
+	for _, line := range d.Lines {
+		sign, left, check := "=", "", "✓"
+		switch {
+		case line.Name != "":
+			named, err := notation.Parse(line.Name)
+			if err != nil {
+				return err
+			}
+			sign, left, check = "≔", display(named), ""
+		case !line.Continues:
+			left = display(line.Left)
+		}
+		if check != "" {
+			steps++
+		}
+		fmt.Fprintf(w, `<tr><td class="left">%s</td><td>%s</td><td>%s</td><td class="reason">%s</td><td class="check">%s</td></tr>`,
+			left, sign, display(line.Right), html.EscapeString(line.Reason), check)
+	}
+	fmt.Fprint(w, "</tbody></table></div>\n")
+	if steps > 0 {
+		fmt.Fprintf(w, `<p class="checked">✓ marks the %d steps that were executed: both sides are equal, without rounding, `+
+			"at %d random points.</p>\n", steps, checks)
+	}
+	return nil
+}
+
+// display returns a formula as MathML with large fractions.
+func display(f notation.Formula) string {
+	return `<math displaystyle="true">` + f.MathML() + "</math>"
+}
+
+// form writes the form of an exercise.
+func (r *blocks) form(w io.Writer, _, content string) error {
+	e, err := notation.ParseExercise(content)
+	if err != nil {
+		return err
+	}
+	r.exercise++
+	fmt.Fprintf(w, `<form class="exercise" id="%s"><h3>%d.%d</h3><p>%s</p><p class="given">Given: `,
+		e.Name, r.chapter.Number, r.exercise, html.EscapeString(e.Text))
+	for i, g := range e.Given {
+		if i > 0 {
+			fmt.Fprint(w, ", ")
+		}
+		fmt.Fprintf(w, "%s (%s, %s)", inline(g.Name), html.EscapeString(g.Rows), html.EscapeString(g.Cols))
+	}
+	for _, d := range e.Where {
+		fmt.Fprintf(w, ", %s", inline(d.Name+" = "+d.Formula.Text))
+	}
+	if e.To != "" {
+		fmt.Fprintf(w, ". The layer is %s", inline("y = "+e.Of.Text))
+	}
+	fmt.Fprintf(w, `.</p><label>%s = <input name="answer" autocomplete="off" spellcheck="false" autocapitalize="off" `+
+		`aria-label="%s"></label><button>mark</button><div class="signs" aria-label="signs">`, inline(e.Find), html.EscapeString(e.Find))
+	for _, sign := range signs(e) {
+		fmt.Fprintf(w, `<button type="button" class="sign">%s</button>`, sign)
+	}
+	fmt.Fprintf(w, `</div><p class="typed"></p><p class="verdict" role="status"></p><details><summary>an answer</summary><p>%s</p>`+
+		`</details><template>%s</template></form>`+"\n", inline(e.Find+" = "+e.Answer.Text), html.EscapeString(content))
+	return nil
+}
+
+// signs lists what a keyboard may lack.
+func signs(e notation.Exercise) []string {
+	list := []string{"∘", "·", "ᵗ", "Σ", "Σ_rows", "Σ_cols", "²"}
+	for _, g := range e.Given {
+		if g.Name > "z" {
+			list = append(list, g.Name)
+		}
+	}
+	for _, d := range e.Where {
+		if d.Name > "z" {
+			list = append(list, d.Name)
+		}
+	}
+	return list
+}
+
+// show writes a picture or a table of numbers that a function computes, with its caption.
+func (r *blocks) show(w io.Writer, name, caption string) error {
+	f, ok := figures[name]
+	if !ok {
+		return errors.Errorf("no figure %q", name)
+	}
+	content, err := f()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "<figure>%s<figcaption>", content)
+	if err := r.markdown.Convert([]byte(caption), w); err != nil {
+		return err
+	}
+	fmt.Fprint(w, "</figcaption></figure>\n")
+	return nil
+}
+
+// code writes declarations of two files side by side. A line of content is a file, a colon and names.
+func (r *blocks) code(w io.Writer, _, content string) error {
+	fmt.Fprint(w, `<div class="columns">`)
+	for line := range strings.Lines(strings.TrimSpace(content)) {
+		path, names, ok := strings.Cut(strings.TrimSpace(line), ": ")
+		if !ok {
+			return errors.Errorf("got %q, want a file, a colon and names", line)
+		}
+		var parts []string
+		for _, name := range strings.Split(names, ", ") {
+			part, err := r.book.declaration(path, name)
+			if err != nil {
+				return err
+			}
+			parts = append(parts, part)
+		}
+		fmt.Fprintf(w, "<section><h4>%s</h4>", path)
+		if err := r.goCode(w, "", strings.Join(parts, "\n\n")); err != nil {
+			return err
+		}
+		fmt.Fprint(w, "</section>")
+	}
+	fmt.Fprint(w, "</div>\n")
+	return nil
+}
+
+// plain writes a block of code without a language, such as a command.
+func (r *blocks) plain(w io.Writer, _, content string) error {
+	_, err := fmt.Fprintf(w, "<pre tabindex=\"0\"><code>%s</code></pre>\n", html.EscapeString(content))
+	return err
+}
+
+// goCode writes Go code in colours.
+func (r *blocks) goCode(w io.Writer, _, content string) error {
+	tokens, err := chroma.Coalesce(lexers.Get("go")).Tokenise(nil, content)
+	if err != nil {
+		return err
+	}
+	return formatter.Format(w, styles.Get("github"), tokens)
+}
+
+var formatter = htmlformat.New(htmlformat.WithClasses(true))
+
+// colours returns the rules for the colours of code, for a light and a dark page.
+func colours() []byte {
+	var css bytes.Buffer
+	write := func(style string) {
+		formatter.WriteCSS(&css, styles.Get(style)) // a buffer takes everything
+	}
+	write("github")
+	css.WriteString("@media (prefers-color-scheme: dark) {\n")
+	write("github-dark")
+	css.WriteString("}\n")
+	return css.Bytes()
+}
+
+// experiment writes a section of a file of results, the record of an experiment with its command.
+func (r *blocks) experiment(w io.Writer, path, heading string) error {
+	section, err := r.book.section(path, strings.TrimSpace(heading))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, `<aside class="experiment" aria-label="experiment">`)
+	if err := r.markdown.Convert([]byte(section), w); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "<p>From <code>%s</code>.</p></aside>\n", html.EscapeString(path))
+	return nil
+}
+
+// inline returns a formula or an equality as MathML within a line, or the text if it is neither.
+func inline(s string) string {
+	var list []string
+	for i, part := range strings.Split(s, "=") {
+		if part = strings.TrimSpace(part); part == "" && i == 0 {
+			return html.EscapeString(s)
+		}
+		f, err := notation.Parse(part)
+		if err != nil {
+			return html.EscapeString(s)
+		}
+		list = append(list, f.MathML())
+	}
+	return "<math>" + strings.Join(list, "<mo>=</mo>") + "</math>"
+}
+
+// formulas reads a formula between two signs $ within a line.
+type formulas struct{}
+
+var kindFormula = ast.NewNodeKind("Formula")
+
+// formulaNode is a formula within a line.
+type formulaNode struct {
+	ast.BaseInline
+	text string
+}
+
+// Kind returns the kind of the node.
+func (n *formulaNode) Kind() ast.NodeKind { return kindFormula }
+
+// Dump prints the node.
+func (n *formulaNode) Dump(source []byte, level int) {
+	ast.DumpHelper(n, source, level, map[string]string{"text": n.text}, nil)
+}
+
+// Trigger returns the sign with which a formula begins.
+func (formulas) Trigger() []byte { return []byte{'$'} }
+
+// Parse reads a formula.
+func (formulas) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node {
+	line, _ := block.PeekLine()
+	length := bytes.IndexByte(line[1:], '$')
+	if length < 0 {
+		return nil
+	}
+	block.Advance(length + 2)
+	return &formulaNode{text: string(line[1 : 1+length])}
+}
+
+func (r *blocks) formula(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if f, ok := n.(*formulaNode); ok && entering {
+		content := inline(f.text)
+		if !strings.HasPrefix(content, "<math>") {
+			return ast.WalkStop, errors.Errorf("$%s$ is not a formula", f.text)
+		}
+		w.WriteString(content)
+	}
+	return ast.WalkContinue, nil
+}
+
+// values replaces {{name}} by the value of a number that a function computes.
+func values(source []byte) ([]byte, error) {
+	var out bytes.Buffer
+	for {
+		before, rest, ok := bytes.Cut(source, []byte("{{"))
+		out.Write(before)
+		if !ok {
+			return out.Bytes(), nil
+		}
+		name, after, ok := bytes.Cut(rest, []byte("}}"))
+		if !ok {
+			return nil, errors.Errorf("got {{%.20s without }}", rest)
+		}
+		f, ok := numbers[string(name)]
+		if !ok {
+			return nil, errors.Errorf("no number %q", name)
+		}
+		v, err := f()
+		if err != nil {
+			return nil, errors.WithMessagef(err, "%s", name)
+		}
+		out.WriteString(v)
+		source = after
+	}
+}
