@@ -2,8 +2,27 @@ package main
 
 // figures holds the pictures and tables of the chapters by name. Each computes its numbers when the book is written.
 var figures = map[string]func() (string, error){
-	"layer-norm": figureLayerNorm,
+	"embedding":          figureEmbedding,
+	"embedding-gradient": figureEmbeddingGradient,
+	"linear":             figureLinear,
+	"softmax":            figureSoftmax,
+	"uniform":            figureUniform,
+	"cross-entropy":      figureCrossEntropy,
+	"layer-norm":         figureLayerNorm,
+	"attention":          figureAttention,
+	"activations":        figureActivations,
+	"depth":              figureDepth,
+	"table-down":         figureTableDown,
+	"table-up":           figureTableUp,
+	"table-check":        figureTableCheck,
 }
 
 // numbers holds the numbers in the text by name.
-var numbers = map[string]func() (string, error){}
+var numbers = map[string]func() (string, error){
+	"uniform":         numberUniform,
+	"tiny-parameters": numberTinyParameters,
+	"tiny-uniform":    numberTinyUniform,
+	"gpt2-block":      numberGPT2Block,
+	"gpt2-parameters": numberGPT2Parameters,
+	"gpt2-tied":       numberGPT2Tied,
+}

@@ -117,8 +117,12 @@ func (r *blocks) derive(w io.Writer, _, content string) error {
 	}
 	fmt.Fprint(w, "</tbody></table></div>\n")
 	if steps > 0 {
-		fmt.Fprintf(w, `<p class="checked">✓ marks the %d steps that were executed: both sides are equal, without rounding, `+
-			"at %d random points.</p>\n", steps, checks)
+		said := "✓ marks a step that was executed"
+		if steps > 1 {
+			said = fmt.Sprintf("✓ marks the %d steps that were executed", steps)
+		}
+		fmt.Fprintf(w, `<p class="checked">%s: both sides are equal, without rounding, at %d random points.</p>`+"\n", said,
+			checks)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func heats(list ...heat) string {
 	var largest float64
 	for _, h := range list {
 		for _, v := range h.m.Data {
-			if !math.IsInf(v, 0) {
+			if !math.IsInf(v, 0) && !math.IsNaN(v) {
 				largest = max(largest, math.Abs(v))
 			}
 		}
@@ -158,6 +158,9 @@ func ticks(low, high float64) (list []float64) {
 }
 
 func tick(v float64) string {
+	if math.Abs(v) < 1e-9 {
+		return "0"
+	}
 	return strings.Replace(strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.4f", v), "0"), "."), "-", "−", 1)
 }
 

@@ -2,4 +2,10 @@ package exercises
 
 import "testing"
 
+func TestChapter01(t *testing.T) { mark(t, 1, chapter01) }
+
+func TestChapter02(t *testing.T) { mark(t, 2, chapter02) }
+
+func TestChapter03(t *testing.T) { mark(t, 3, chapter03) }
+
 func TestChapter04(t *testing.T) { mark(t, 4, chapter04) }
