@@ -15,6 +15,11 @@ var figures = map[string]func() (string, error){
 	"table-down":         figureTableDown,
 	"table-up":           figureTableUp,
 	"table-check":        figureTableCheck,
+	"adam":               figureAdam,
+	"schedule":           figureSchedule,
+	"training":           figureTraining,
+	"sampling":           figureSampling,
+	"cache":              figureCache,
 }
 
 // numbers holds the numbers in the text by name.
@@ -25,4 +30,9 @@ var numbers = map[string]func() (string, error){
 	"gpt2-block":      numberGPT2Block,
 	"gpt2-parameters": numberGPT2Parameters,
 	"gpt2-tied":       numberGPT2Tied,
+
+	"characters":         numberCharacters,
+	"characters-uniform": numberCharactersUniform,
+	"training-last":      numberTrainingLast,
+	"cache-token":        numberCacheToken,
 }

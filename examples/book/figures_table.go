@@ -179,9 +179,9 @@ func figureTableUp() (string, error) {
 func indexed(s string) string {
 	var out []rune
 	below := false
-	for _, r := range s {
+	for i, r := range s {
 		switch {
-		case r == '_' || r == 'Δ':
+		case r == 'Δ' || r == '_' && i+1 < len(s) && '0' <= s[i+1] && s[i+1] <= '9':
 			below = true
 			if r == 'Δ' {
 				out = append(out, r)

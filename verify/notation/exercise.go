@@ -127,7 +127,13 @@ func (e Exercise) Mark(answer string) (v Verdict) {
 		v.Message = fmt.Sprintf("The answer may not name the differential %s.", name)
 		return v
 	}
-	return e.compare(f.root.value, v)
+	v = e.compare(f.root.value, v)
+	for _, w := range e.Wrong { // one that has no value, too
+		if !v.Right && v.Hint == "" && text(w.Formula.root) == text(f.root) {
+			v.Hint = w.Hint
+		}
+	}
+	return v
 }
 
 // MarkFunc compares the result of a function of all matrices that are given or defined, by their names.

@@ -2,6 +2,7 @@ package notation
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -24,7 +25,7 @@ func single(f func(x matrix) matrix) function {
 var functions = map[string]function{
 	"exp":     single(matrix.Exp),
 	"log":     single(matrix.Log),
-	"sqrt":    single(matrix.Sqrt),
+	"sqrt":    {1, root},
 	"tanh":    single(matrix.Tanh),
 	"erf":     single(matrix.Erf),
 	"step":    single(matrix.Step), // 1 where x is positive, otherwise 0
@@ -41,6 +42,18 @@ var functions = map[string]function{
 	"tokens":  {3, func(p *point, x []matrix) matrix { return between(p, x, matrix.Tokens) }},
 	"join":    {0, func(_ *point, x []matrix) matrix { return hand.JoinColumns(x...) }}, // side by side
 	"stack":   {0, func(_ *point, x []matrix) matrix { return hand.JoinTokens(x...) }},  // below one another
+}
+
+// root returns √x. The root of a whole number is the constant, which a formula in Go may also divide by.
+func root(p *point, x []matrix) matrix {
+	list, err := x[0].Exact(p.draw)
+	if err != nil {
+		return matrix{Err: err}
+	}
+	if len(list) == 1 && list[0].Value == exact.Of(int64(list[0].Real)) && list[0].Real > 0 {
+		return p.number(math.Sqrt(list[0].Real))
+	}
+	return x[0].Sqrt()
 }
 
 func functionNames() string { return strings.Join(slices.Sorted(maps.Keys(functions)), ", ") }

@@ -39,7 +39,26 @@ func (w *writer) sign(s string) {
 	w.element("mo", s)
 }
 
-// around writes tag around the parts, or in a text the sign after or before the first part.
+// parentheses writes what stands in parentheses. They are tall only around a fraction or a root.
+func (w *writer) parentheses(list ...node) {
+	inner := &writer{plain: w.plain}
+	for i, x := range list {
+		if i > 0 {
+			inner.sign(", ")
+		}
+		x.math(inner)
+	}
+	content, begin, end := inner.String(), `<mo stretchy="false">(</mo>`, `<mo stretchy="false">)</mo>`
+	if tall := strings.Contains(content, "<mfrac>") || strings.Contains(content, "<msqrt>"); tall || w.plain {
+		w.sign("(")
+		w.WriteString(content)
+		w.sign(")")
+		return
+	}
+	w.WriteString(begin + content + end)
+}
+
+// around writes an element with the parts in it.
 func (w *writer) around(tag string, parts ...func()) {
 	w.WriteString("<" + tag + ">")
 	for _, part := range parts {
@@ -80,9 +99,7 @@ func (x constant) math(w *writer) {
 }
 
 func (x group) math(w *writer) {
-	w.sign("(")
-	x.x.math(w)
-	w.sign(")")
+	w.parentheses(x.x)
 }
 
 func (x minus) math(w *writer) {
@@ -156,12 +173,5 @@ func (x call) math(w *writer) {
 	if w.plain {
 		w.WriteString(x.name)
 	}
-	w.sign("(")
-	for i, of := range x.x {
-		if i > 0 {
-			w.sign(", ")
-		}
-		of.math(w)
-	}
-	w.sign(")")
+	w.parentheses(x.x...)
 }

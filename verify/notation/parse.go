@@ -72,26 +72,31 @@ func (p *parser) sum() (node, error) {
 	return left, err
 }
 
-// product reads factors between ∘, · and /. Its first factor may be negative or a sum over all that follows.
+// product reads factors between ∘, · and /. It may be negative. Σ adds all that follows.
 func (p *parser) product() (node, error) {
 	if p.takes('−') {
 		x, err := p.product()
 		return minus{x}, err
 	}
+	left, err := p.factorOrSum()
+	for err == nil && (p.next().kind == '∘' || p.next().kind == '·' || p.next().kind == '/') {
+		op := p.next().kind
+		p.at++
+		var right node
+		right, err = p.factorOrSum()
+		left = binary{op, left, right}
+	}
+	return left, err
+}
+
+// factorOrSum reads a factor, or a sum over the product that follows.
+func (p *parser) factorOrSum() (node, error) {
 	if axis, ok := strings.CutPrefix(p.next().text, "Σ"); ok {
 		p.at++
 		x, err := p.product()
 		return total{axis, x}, err
 	}
-	left, err := p.factor()
-	for err == nil && (p.next().kind == '∘' || p.next().kind == '·' || p.next().kind == '/') {
-		op := p.next().kind
-		p.at++
-		var right node
-		right, err = p.factor()
-		left = binary{op, left, right}
-	}
-	return left, err
+	return p.factor()
 }
 
 // factor reads an operand and the signs after it.
