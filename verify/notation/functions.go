@@ -44,14 +44,17 @@ var functions = map[string]function{
 	"stack":   {0, func(_ *point, x []matrix) matrix { return hand.JoinTokens(x...) }},  // below one another
 }
 
-// root returns √x. The root of a whole number is the constant, which a formula in Go may also divide by.
+// root returns √x. The root of a square such as 4 is a number.
 func root(p *point, x []matrix) matrix {
 	list, err := x[0].Exact(p.draw)
 	if err != nil {
 		return matrix{Err: err}
 	}
-	if len(list) == 1 && list[0].Value == exact.Of(int64(list[0].Real)) && list[0].Real > 0 {
-		return p.number(math.Sqrt(list[0].Real))
+	if len(list) == 1 {
+		n := math.Sqrt(list[0].Real)
+		if n == math.Floor(n) && list[0].Value == exact.Of(int64(n*n)) {
+			return p.number(n)
+		}
 	}
 	return x[0].Sqrt()
 }

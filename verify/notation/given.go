@@ -44,14 +44,14 @@ func parseGiven(text string) (list []Given, err error) {
 }
 
 // sizeOf returns the size that a shape names, and gives letters that have none yet a size.
-func (p *point) sizeOf(shape string, draw func() int) (int, error) {
+func (p *point) sizeOf(shape string, draw func(letter string) int) (int, error) {
 	product := 1
 	for _, factor := range strings.Split(shape, "·") {
 		n, err := strconv.Atoi(factor)
 		if err != nil {
 			known := false
 			if n, known = p.sizes[factor]; !known {
-				n = draw()
+				n = draw(factor)
 				p.sizes[factor] = n
 			}
 		}
@@ -63,13 +63,17 @@ func (p *point) sizeOf(shape string, draw func() int) (int, error) {
 	return product, nil
 }
 
-// newPoint draws sizes and matrices. Letters have different sizes, so that no transposition goes unnoticed.
+// newPoint draws sizes and matrices. Letters have different sizes, so that no transposition goes unnoticed. The letter e
+// is the width of a head, by whose root scores are divided. It is 4 or 9, because half of the field has no root.
 func newPoint(given []Given, seed uint64) (*point, error) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	p := &point{draw: exact.NewDraw(seed), sizes: map[string]int{}, values: map[string]matrix{}}
-	free := []int{3, 5, 7, 4, 6, 2, 8, 9}
+	free := []int{3, 5, 7, 6, 2, 8, 10, 11}
 	random.Shuffle(3, func(i, j int) { free[i], free[j] = free[j], free[i] })
-	next := func() (n int) {
+	next := func(letter string) (n int) {
+		if letter == "e" {
+			return []int{4, 9}[random.IntN(2)]
+		}
 		if len(free) == 0 {
 			return 1
 		}
