@@ -51,9 +51,8 @@ func root(p *point, x []matrix) matrix {
 		return matrix{Err: err}
 	}
 	if len(list) == 1 {
-		n := math.Sqrt(list[0].Real)
-		if n == math.Floor(n) && list[0].Value == exact.Of(int64(n*n)) {
-			return p.number(n)
+		if n, ok := whole(list[0]); ok && math.Sqrt(n) == math.Floor(math.Sqrt(n)) {
+			return p.number(math.Sqrt(n))
 		}
 	}
 	return x[0].Sqrt()
@@ -71,10 +70,20 @@ func between(p *point, x []matrix, cut func(x matrix, from, to int) matrix) matr
 		if err != nil {
 			return matrix{Err: err}
 		}
-		if len(list) != 1 || list[0].Value != exact.Of(int64(list[0].Real)) {
+		n, ok := 0.0, len(list) == 1
+		if ok {
+			n, ok = whole(list[0])
+		}
+		if !ok {
 			return failed("got a matrix (%d, %d), want a whole number where a part begins or ends", x[i+1].Rows, x[i+1].Cols)
 		}
-		ends[i] = int(list[0].Real)
+		ends[i] = int(n)
 	}
 	return cut(x[0], ends[0], ends[1])
+}
+
+// whole returns a as a number, if it is one of 0, 1, …, 1000.
+func whole(a exact.Number) (n float64, ok bool) {
+	n = a.Real
+	return n, n >= 0 && n <= 1000 && n == math.Floor(n) && a.Value == exact.Of(int64(n))
 }
