@@ -12,7 +12,12 @@
 //	gpt/service   one model for many clients at once
 //	verify     checks a layer or a complete model against gradients by hand
 //	verify/hand   the same layers by hand, forward and backward, on the standard library alone
-//	examples   programs: train, translate, inspect, tune, measure, verify
+//	verify/notation   formulas that are executed, for the book
+//	examples   programs: the book, train, translate, inspect, tune, measure, verify
+//
+// To understand transformers, begin with the book, one path from a token to a trained model:
+//
+//	go run ./examples/book -serve :8080
 //
 // Start with gpt.NewTrainer to train a model and gpt.Open to use one, with nn.NewLayerNorm to read or write a layer,
 // and with verify.Case to check it. From a clone of the repository, two commands show most of it:

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestBook writes the book: every derivation is executed and every picture computed on the way. It checks the links, the
-// anchors and the size, and that each chapter has its parts.
+// TestBook writes the book: every derivation is executed and every picture computed on the way. It checks the links,
+// the anchors and the size, and that each chapter has its parts.
 func TestBook(t *testing.T) {
 	dir := t.TempDir()
 	begin := time.Now()

@@ -24,7 +24,8 @@ func figureEmbedding() (string, error) {
 		-0.6, 0.2, 0.9, -0.1,
 		0.4, 0.7, -0.5, -0.9)
 	x := hand.Embedding[float64]{Weight: table}.Forward(abba)
-	return heats(heat{"W", table, []string{"a", "b", "c"}, nil, 1}, heat{"x = X·W", x, lettersOf(abba), nil, 1}), x.Err
+	letters := []string{"a", "b", "c"}
+	return heats(heat{"W", table, letters, nil, 1}, heat{"x = X·W", x, lettersOf(abba), nil, 1}), x.Err
 }
 
 // figureEmbeddingGradient shows how the gradient of a table adds rows of Δ.
@@ -35,8 +36,9 @@ func figureEmbeddingGradient() (string, error) {
 		-0.1, 0, 0.2, 0.2,
 		0.3, -0.1, 0, -0.2)
 	g := hand.Embedding[float64]{Weight: hand.Zeros[float64](3, 4)}.Backward(abba, delta)
-	return heats(heat{"Δ", delta, lettersOf(abba), nil, 1}, heat{"ΔW = Xᵗ·Δ", g[0].Value, []string{"a", "b", "c"}, nil, 1}),
-		g[0].Value.Err
+	dw := g[0].Value
+	return heats(heat{"Δ", delta, lettersOf(abba), nil, 1},
+		heat{"ΔW = Xᵗ·Δ", dw, []string{"a", "b", "c"}, nil, 1}), dw.Err
 }
 
 // figureLinear shows the forward and the backward pass of a linear layer.
@@ -45,8 +47,9 @@ func figureLinear() (string, error) {
 	x, delta := hand.NewMatrix(2, 3, 1.0, 2, 3, 0.5, -1, 2), hand.NewMatrix(2, 2, -1.0, 0, 0, 0.5)
 	y := l.Forward(x)
 	dx, g := l.Backward(x, delta)
-	first := heats(heat{"x", x, []string{"token 1", "token 2"}, nil, 1}, heat{"w", l.Weight, nil, nil, 1}, heat{"y = x·w", y, nil, nil, 1})
-	second := heats(heat{"Δ", delta, []string{"token 1", "token 2"}, nil, 1}, heat{"Δx = Δ·wᵗ", dx, nil, nil, 1},
+	names := []string{"token 1", "token 2"}
+	first := heats(heat{"x", x, names, nil, 1}, heat{"w", l.Weight, nil, nil, 1}, heat{"y = x·w", y, nil, nil, 1})
+	second := heats(heat{"Δ", delta, names, nil, 1}, heat{"Δx = Δ·wᵗ", dx, nil, nil, 1},
 		heat{"Δw = xᵗ·Δ", g[0].Value, nil, nil, 1})
 	return first + second, g[0].Value.Err
 }
@@ -59,7 +62,8 @@ func figureSoftmax() (string, error) {
 		rows = append(rows, z.Scale(1/t).Softmax())
 	}
 	m := hand.JoinTokens(rows[1:]...)
-	return heats(heat{"z", z, nil, nil, 1}, heat{"softmax(z/T)", m, []string{"T = 0.5", "T = 1", "T = 2"}, nil, 2}), m.Err
+	names := []string{"T = 0.5", "T = 1", "T = 2"}
+	return heats(heat{"z", z, nil, nil, 1}, heat{"softmax(z/T)", m, names, nil, 2}), m.Err
 }
 
 // figureUniform draws the loss against the probability of the right token.
@@ -89,5 +93,6 @@ func figureCrossEntropy() (string, error) {
 		y.Data[i*4+id] = 1
 	}
 	names := []string{"sure and right", "does not know", "sure and wrong"}
-	return heats(heat{"p", z.Softmax(), names, nil, 2}, heat{"Y", y, nil, nil, 0}, heat{"p − Y", delta, nil, nil, 2}), delta.Err
+	return heats(heat{"p", z.Softmax(), names, nil, 2}, heat{"Y", y, nil, nil, 0},
+		heat{"p − Y", delta, nil, nil, 2}), delta.Err
 }

@@ -30,7 +30,7 @@ func figureAdam() (string, error) {
 	return chart("step", "parameter", steady, noisy), w.Err
 }
 
-// run is a training run on the text of a chapter.
+// trainingRun is a training run on the text of a chapter.
 type trainingRun struct {
 	losses, rates []float64
 	characters    int

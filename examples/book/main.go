@@ -6,8 +6,8 @@
 //	go run ./examples/book -serve :8080     # writes it and serves it at http://localhost:8080
 //
 // Each step of a derivation is executed before its page is written, each picture shows numbers that were computed for
-// it, and each exercise is marked without rounding. The program reads the sources of the library and must run inside the
-// repository.
+// it, and each exercise is marked without rounding. The program reads the sources of the library and must run inside
+// the repository.
 package main
 
 import (

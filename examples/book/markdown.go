@@ -78,7 +78,8 @@ func (r *blocks) block(w util.BufWriter, source []byte, n ast.Node, entering boo
 		"": r.plain, "go": r.goCode,
 	}[kind]
 	if !ok {
-		return ast.WalkStop, errors.Errorf("got a block %q, want one of derive, exercise, show, code, experiment, go", kind)
+		return ast.WalkStop, errors.Errorf("got a block %q, want one of derive, exercise, show, code, experiment, go",
+			kind)
 	}
 	return ast.WalkSkipChildren, errors.WithMessagef(render(w, argument, content.String()), "%s %s", kind, argument)
 }
@@ -263,7 +264,8 @@ func (r *blocks) experiment(w io.Writer, path, heading string) error {
 	if err := r.markdown.Convert([]byte(section), w); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "<p>From <code>%s</code>.</p></aside>\n", html.EscapeString(path))
+	fmt.Fprintf(w, "<p>From <code>%s</code>, whose top has the flags that all of its studies share.</p></aside>\n",
+		html.EscapeString(path))
 	return nil
 }
 

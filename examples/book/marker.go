@@ -23,15 +23,16 @@ func (b *book) writeMarker(ctx context.Context, dir string) error {
 	}
 	defer os.RemoveAll(work)
 	name := filepath.Join(work, "marker.wasm")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", name, "./examples/book/marker")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", name,
+		"./examples/book/marker")
 	build.Dir = b.root
 	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0")
 	if said, err := build.CombinedOutput(); err != nil {
 		return errors.Wrapf(err, "building the program that marks exercises: %s", bytes.TrimSpace(said))
 	}
-	program, err := os.ReadFile(name)
+	program, err := file.Read(name, 1<<26)
 	if err != nil {
-		return errors.Wrap(err, "book")
+		return err
 	}
 	var packed bytes.Buffer
 	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)

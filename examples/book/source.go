@@ -7,7 +7,6 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/internal/file"
@@ -91,13 +90,10 @@ func (b *book) section(path, heading string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	at := regexp.MustCompile(`(?m)^##+ ` + regexp.QuoteMeta(heading) + `$`).FindIndex(data)
-	if at == nil {
+	_, text, ok := strings.Cut(string(data), "\n## "+heading+"\n")
+	if !ok {
 		return "", errors.Errorf("%s: no heading %q", path, heading)
 	}
-	text := string(data[at[1]:])
-	if next := strings.Index(text, "\n## "); next >= 0 {
-		text = text[:next]
-	}
+	text, _, _ = strings.Cut(text, "\n## ")
 	return strings.TrimSpace(text), nil
 }

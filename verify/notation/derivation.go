@@ -7,12 +7,12 @@ import (
 
 // Derivation is a list of definitions and of equalities, each of which is executed.
 type Derivation struct {
-	Given []Given
+	given []Given
 	Lines []Line
 }
 
-// Line is a definition, which has a Name, or an equality of Left and Right. A line that goes on from the line before has
-// no Left of its own in the text: Continues is set, and Left is the right side of that line.
+// Line is a definition, which has a Name, or an equality of Left and Right. If Continues is set, the text of the line
+// begins with =, and Left is the right side of the line before.
 type Line struct {
 	Name        string
 	Left, Right Formula
@@ -44,7 +44,7 @@ func (d *Derivation) read(text string) (err error) {
 	}
 	if given, ok := strings.CutPrefix(text, "given "); ok {
 		list, err := parseGiven(given)
-		d.Given = append(d.Given, list...)
+		d.given = append(d.given, list...)
 		return err
 	}
 	if strings.Contains(text, ":=") {
@@ -73,14 +73,15 @@ func (d *Derivation) read(text string) (err error) {
 }
 
 // Check executes the derivation at the given number of random points. It returns an error for the first line that does
-// not hold, with the entry in which its sides differ. A wrong line passes with a probability of less than 10⁻¹⁵ a point.
+// not hold, with the entry in which its sides differ. A wrong line passes with a probability of less than 10⁻¹⁵ at each
+// point.
 func (d Derivation) Check(points int) error {
 	for seed := range uint64(points) {
-		p, err := newPoint(d.Given, seed)
+		p, err := newPoint(d.given, seed)
 		if err != nil {
 			return err
 		}
-		if p, err = p.moving(d.Given, seed); err != nil {
+		if p, err = p.moving(d.given, seed); err != nil {
 			return err
 		}
 		for _, line := range d.Lines {

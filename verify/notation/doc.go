@@ -1,5 +1,5 @@
-// Package notation is the language of the book's formulas. The book shows each formula as MathML, executes it, and marks
-// the formulas that its readers type.
+// Package notation is the language of the book's formulas. The book shows each formula as MathML, executes it, and
+// marks the formulas that its readers type. Start with ParseDerivation and ParseExercise.
 //
 // A formula is about named matrices:
 //

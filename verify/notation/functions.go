@@ -31,12 +31,13 @@ var functions = map[string]function{
 	"step":    single(matrix.Step), // 1 where x is positive, otherwise 0
 	"relu":    single(func(x matrix) matrix { return x.Mul(x.Step()) }),
 	"sigmoid": single(func(x matrix) matrix { return hand.Sigmoid[complex128]{}.Forward(x) }),
-	"mean":    single(matrix.Mean),                                                            // of the features of each token: (n, d) → (n, 1)
-	"max":     single(matrix.RowMax),                                                          // of each row
-	"softmax": single(matrix.Softmax),                                                         // of each row
-	"causal":  single(func(x matrix) matrix { return x.Add(masked(x.Rows)) }),                 // −∞ at later keys
-	"lower":   single(func(x matrix) matrix { return x.Mul(masked(x.Rows).Shift(1).Step()) }), // 0 at later keys
-	"d":       {1, func(p *point, x []matrix) matrix { return p.differential(x[0]) }},
+	"mean":    single(matrix.Mean),    // of the features of each token: (n, d) → (n, 1)
+	"max":     single(matrix.RowMax),  // of each row
+	"softmax": single(matrix.Softmax), // of each row
+	// causal hides later keys with −∞, and lower with 0.
+	"causal": single(func(x matrix) matrix { return x.Add(masked(x.Rows)) }),
+	"lower":  single(func(x matrix) matrix { return x.Mul(masked(x.Rows).Shift(1).Step()) }),
+	"d":      {1, func(p *point, x []matrix) matrix { return p.differential(x[0]) }},
 	// columns(x, a, b) are the columns from a up to b, and tokens(x, a, b) the rows.
 	"columns": {3, func(p *point, x []matrix) matrix { return between(p, x, matrix.Columns) }},
 	"tokens":  {3, func(p *point, x []matrix) matrix { return between(p, x, matrix.Tokens) }},
@@ -75,7 +76,8 @@ func between(p *point, x []matrix, cut func(x matrix, from, to int) matrix) matr
 			n, ok = whole(list[0])
 		}
 		if !ok {
-			return failed("got a matrix (%d, %d), want a whole number where a part begins or ends", x[i+1].Rows, x[i+1].Cols)
+			return failed("got a matrix (%d, %d), want a whole number where a part begins or ends", x[i+1].Rows,
+				x[i+1].Cols)
 		}
 		ends[i] = int(n)
 	}

@@ -17,8 +17,8 @@ import (
 type Given struct {
 	Name       string
 	Rows, Cols string // a number, a letter, or letters with · between them
-	// Positive entries have a logarithm. A matrix whose name begins with Δ is Fixed: it has no differential.
-	Positive, Fixed bool
+	// Positive entries have a logarithm. A fixed matrix, such as one whose name begins with Δ, has no differential.
+	positive, fixed bool
 }
 
 // parseGiven reads declarations such as "x: n×d; w, b: 1×d; u: n×1 positive".
@@ -27,7 +27,8 @@ func parseGiven(text string) (list []Given, err error) {
 		names, shape, ok := strings.Cut(part, ":")
 		fields := strings.Fields(shape)
 		if !ok || len(fields) == 0 {
-			return nil, fmt.Errorf("given: got %q, want names, a colon and a shape, such as x: n×d", strings.TrimSpace(part))
+			return nil, fmt.Errorf("given: got %q, want names, a colon and a shape, such as x: n×d",
+				strings.TrimSpace(part))
 		}
 		height, width, ok := strings.Cut(fields[0], "×")
 		if !ok {
@@ -35,8 +36,8 @@ func parseGiven(text string) (list []Given, err error) {
 		}
 		for _, name := range strings.Split(names, ",") {
 			g := Given{Name: strings.TrimSpace(name), Rows: height, Cols: width}
-			g.Fixed = strings.HasPrefix(g.Name, "Δ") || slices.Contains(fields[1:], "fixed")
-			g.Positive = slices.Contains(fields[1:], "positive")
+			g.fixed = strings.HasPrefix(g.Name, "Δ") || slices.Contains(fields[1:], "fixed")
+			g.positive = slices.Contains(fields[1:], "positive")
 			list = append(list, g)
 		}
 	}
@@ -63,8 +64,8 @@ func (p *point) sizeOf(shape string, draw func(letter string) int) (int, error) 
 	return product, nil
 }
 
-// newPoint draws sizes and matrices. Letters have different sizes, so that no transposition goes unnoticed. The letter e
-// is the width of a head, by whose root scores are divided. It is 4 or 9, because half of the field has no root.
+// newPoint draws sizes and matrices. Letters have different sizes, so that no transposition goes unnoticed. The letter
+// e is the width of a head, by whose root scores are divided. It is 4 or 9, because half of the field has no root.
 func newPoint(given []Given, seed uint64) (*point, error) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	p := &point{draw: exact.NewDraw(seed), sizes: map[string]int{}, values: map[string]matrix{}}
@@ -92,7 +93,7 @@ func newPoint(given []Given, seed uint64) (*point, error) {
 		entries := make([]exact.Number, height*width)
 		for i := range entries {
 			real := random.NormFloat64()
-			if g.Positive {
+			if g.positive {
 				real = math.Abs(real) + 0.1
 			}
 			entries[i] = p.draw.Variable(real)
@@ -124,7 +125,7 @@ func (p *point) moving(given []Given, seed uint64) (q *point, err error) {
 	random := rand.New(rand.NewPCG(seed, 1))
 	q = p
 	for _, g := range given {
-		if g.Fixed {
+		if g.fixed {
 			continue
 		}
 		q, err = q.moved(g.Name, func(int) (exact.Element, float64) {
@@ -178,7 +179,8 @@ func (p *point) difference(x, y matrix) (entry int, a, b exact.Number, err error
 		return 0, a, b, err
 	}
 	if x.Rows != y.Rows || x.Cols != y.Cols {
-		return 0, a, b, fmt.Errorf("the left side is (%d, %d) and the right side (%d, %d)", x.Rows, x.Cols, y.Rows, y.Cols)
+		return 0, a, b, fmt.Errorf("the left side is (%d, %d) and the right side (%d, %d)", x.Rows, x.Cols, y.Rows,
+			y.Cols)
 	}
 	for i := range xs {
 		if xs[i].Value != ys[i].Value {

@@ -70,7 +70,8 @@ func lex(text string) (list []token, err error) {
 				r = same
 			}
 			if !strings.ContainsRune("+−∘·/()[],ᵗ²=", r) {
-				return nil, fmt.Errorf("column %d: got %q, want a name, a number or a sign such as +, −, ∘, ·, /, ᵗ", start+1, r)
+				return nil, fmt.Errorf("column %d: got %q, want a name, a number or a sign such as +, −, ∘, ·, /, ᵗ",
+					start+1, r)
 			}
 			i++
 			list = append(list, token{string(r), start + 1, r})
