@@ -11,7 +11,7 @@ import (
 
 type values64 = hand.Matrix[float64]
 
-// heat draws a matrix with a number in each cell. Blue is positive and orange is negative, in proportion to the largest
+// heat is a matrix with a number in each cell. Blue is positive and orange is negative, in proportion to the largest
 // absolute value of all matrices in the picture. NaN and −∞ are empty.
 type heat struct {
 	title   string
@@ -21,9 +21,8 @@ type heat struct {
 	digits  int
 }
 
-// heats draws matrices side by side.
+// heats draws matrices side by side, or below one another on a narrow page.
 func heats(list ...heat) string {
-	const cell, high, title, label = 46, 26, 22, 16
 	var largest float64
 	for _, h := range list {
 		for _, v := range h.m.Data {
@@ -33,49 +32,58 @@ func heats(list ...heat) string {
 		}
 	}
 	var b strings.Builder
-	x, height := 0, 0
+	b.WriteString(`<div class="heats">`)
 	for _, h := range list {
-		left := 0
-		for _, s := range h.rows {
-			left = max(left, 8*len([]rune(s))+8)
-		}
-		top := title
-		if len(h.columns) > 0 {
-			top += label
-		}
-		fmt.Fprintf(&b, `<text class="title" x="%d" y="14">%s</text>`, x+left, html.EscapeString(h.title))
-		for j, s := range h.columns {
-			fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="middle">%s</text>`, x+left+j*cell+cell/2, title+10, html.EscapeString(s))
-		}
-		for i := range h.m.Rows {
-			y := top + i*high
-			if i < len(h.rows) {
-				fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="end">%s</text>`, x+left-6, y+high/2+4, html.EscapeString(h.rows[i]))
-			}
-			for j := range h.m.Cols {
-				v := h.m.At(i, j)
-				fmt.Fprintf(&b, `<rect class="cell" x="%d" y="%d" width="%d" height="%d"/>`, x+left+j*cell, y, cell, high)
-				if math.IsNaN(v) || math.IsInf(v, 0) {
-					continue
-				}
-				tone := "positive"
-				if v < 0 {
-					tone = "negative"
-				}
-				share := 0.0
-				if largest > 0 {
-					share = math.Abs(v) / largest
-				}
-				fmt.Fprintf(&b, `<rect class="%s" x="%d" y="%d" width="%d" height="%d" opacity="%.2f"/>`,
-					tone, x+left+j*cell, y, cell, high, 0.65*share)
-				fmt.Fprintf(&b, `<text class="value" x="%d" y="%d" text-anchor="middle">%s</text>`,
-					x+left+j*cell+cell/2, y+high/2+4, signed(v, h.digits))
-			}
-		}
-		x += left + h.m.Cols*cell + 36
-		height = max(height, top+h.m.Rows*high+4)
+		b.WriteString(h.draw(largest))
 	}
-	return picture(x-34, height, b.String())
+	return b.String() + "</div>"
+}
+
+// draw draws a matrix. The darkest cell would have the value largest.
+func (h heat) draw(largest float64) string {
+	const cell, high, title, label = 46, 26, 22, 16
+	left, top := 2, title
+	for _, s := range h.rows {
+		left = max(left, 8*len([]rune(s))+8)
+	}
+	if len(h.columns) > 0 {
+		top += label
+	}
+	var b strings.Builder
+	text := func(x, y int, anchor, class, s string) {
+		fmt.Fprintf(&b, `<text class="%s" x="%d" y="%d" text-anchor="%s">%s</text>`, class, x, y, anchor,
+			html.EscapeString(s))
+	}
+	text(left, 14, "start", "title", h.title)
+	for j, s := range h.columns {
+		text(left+j*cell+cell/2, title+10, "middle", "label", s)
+	}
+	for i := range h.m.Rows {
+		y := top + i*high
+		if i < len(h.rows) {
+			text(left-6, y+high/2+4, "end", "label", h.rows[i])
+		}
+		for j := range h.m.Cols {
+			x, v := left+j*cell, h.m.At(i, j)
+			rectangle := func(class string, opacity float64) {
+				fmt.Fprintf(&b, `<rect class="%s" x="%d" y="%d" width="%d" height="%d" opacity="%.2f"/>`, class, x, y, cell,
+					high, opacity)
+			}
+			rectangle("cell", 1)
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				continue
+			}
+			tone := "positive"
+			if v < 0 {
+				tone = "negative"
+			}
+			if largest > 0 {
+				rectangle(tone, 0.65*math.Abs(v)/largest)
+			}
+			text(x+cell/2, y+high/2+4, "middle", "value", signed(v, h.digits))
+		}
+	}
+	return picture(max(left+h.m.Cols*cell, left+8*len([]rune(h.title)))+2, top+h.m.Rows*high+4, b.String())
 }
 
 // signed returns a number with a true minus sign.

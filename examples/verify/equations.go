@@ -6,7 +6,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/examples/book/chapters"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pedestrian-ml/pedestrian/verify/index"
@@ -31,11 +33,41 @@ func equations(w io.Writer, path string) error {
 	if err != nil {
 		return errors.Wrap(err, "-page")
 	}
-	if err := file.Replace(path, page.NewEquations(x, filepath.ToSlash(relative)).Write); err != nil {
+	links, err := derivations(filepath.ToSlash(relative))
+	if err != nil {
+		return err
+	}
+	if err := file.Replace(path, page.NewEquations(x, filepath.ToSlash(relative), links).Write); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(w, "saved %s, a page for a browser\n", path)
 	return err
+}
+
+// derivations returns the chapters of the book by the formulas by hand whose code they show, with links below root.
+func derivations(root string) (map[string]page.Chapter, error) {
+	list, err := chapters.Read()
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]page.Chapter{}
+	for _, c := range list {
+		for line := range strings.Lines(c.Source) {
+			if !strings.HasPrefix(line, "verify/hand/") {
+				continue
+			}
+			_, names, _ := strings.Cut(strings.TrimSpace(line), ": ")
+			for _, name := range strings.Split(names, ", ") {
+				if _, earlier := found[name]; !earlier {
+					found[name] = page.Chapter{
+						Title: fmt.Sprintf("chapter %d, %s", c.Number, c.Title),
+						Link:  root + "/examples/book/chapters/" + c.File + ".md",
+					}
+				}
+			}
+		}
+	}
+	return found, nil
 }
 
 // module returns the directory of this module that contains the working directory.

@@ -65,8 +65,9 @@ func (e Equation) Mark() int {
 // Formula is an exported function or method of verify/hand that computes something of a layer: not an operation of
 // matrices, and not what all formulas share.
 type Formula struct {
-	Name  string // such as Attention.Backward
-	Place Place
+	Name   string // such as Attention.Backward
+	Place  Place
+	Source string // its comment, which has the formula, and its code
 
 	// Calls lists the functions and methods of verify/hand in the source of the formula, and in functions that are not
 	// formulas and that it calls. Layer.Forward stands for the method of any layer, because Layer is an interface.

@@ -17,7 +17,8 @@ import (
 // formulas returns the formulas by hand, by name.
 func formulas(module fs.FS) (list []equation.Formula, err error) {
 	files := token.NewFileSet()
-	parsed, err := parse(files, module, "verify/hand/*.go")
+	const pattern = "verify/hand/*.go"
+	parsed, err := parse(files, module, pattern)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +38,11 @@ func formulas(module fs.FS) (list []equation.Formula, err error) {
 			name := nameOf(known.Defs[f.Name].(*types.Func))
 			calls[name] = called(f, known)
 			if at := place(files, f.Pos()); isFormula(name, at.File) {
-				list = append(list, equation.Formula{Name: name, Place: at})
+				source, err := sourceOf(module, files, f)
+				if err != nil {
+					return nil, err
+				}
+				list = append(list, equation.Formula{Name: name, Place: at, Source: source})
 			}
 		}
 	}
@@ -49,6 +54,19 @@ func formulas(module fs.FS) (list []equation.Formula, err error) {
 		list[i].Calls = through(calls, list[i].Name, isOne)
 	}
 	return list, nil
+}
+
+// sourceOf returns the source of a function, with its comment.
+func sourceOf(module fs.FS, files *token.FileSet, f *ast.FuncDecl) (string, error) {
+	from, to := files.Position(f.Pos()), files.Position(f.End())
+	if f.Doc != nil {
+		from = files.Position(f.Doc.Pos())
+	}
+	data, err := fs.ReadFile(module, from.Filename)
+	if err != nil || to.Offset > len(data) {
+		return "", errors.Wrapf(err, "source of %s", f.Name.Name)
+	}
+	return string(data[from.Offset:to.Offset]), nil
 }
 
 // isFormula reports whether a function is a formula: exported, and not of matrices, of lists of gradients or of the

@@ -27,6 +27,9 @@ func TestCalls(t *testing.T) {
 		}
 	}
 	for _, f := range x.Formulas {
+		if !strings.Contains(f.Source, "func ") {
+			t.Errorf("%s: got the source %q", f.Name, f.Source)
+		}
 		if slices.Contains(f.Calls, f.Name) || strings.Contains(strings.Join(f.Calls, " "), "Matrix.") {
 			t.Errorf("%s: got the calls %v, want neither itself nor operations of matrices", f.Name, f.Calls)
 		}

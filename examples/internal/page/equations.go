@@ -16,21 +16,32 @@ type Equations struct {
 	Index equation.Index `json:"-"`
 	Root  string         `json:"-"` // of the module, relative to the page
 
-	Calls map[string][]string // the formulas that each formula in the page calls
+	Calls    map[string][]string // the formulas that each formula in the page calls
+	Sources  map[string]string   // of the formulas in the page
+	Chapters map[string]Chapter  // of the book, by the formulas that they derive
 }
 
+// Chapter is a chapter of the book with its address, relative to the page.
+type Chapter struct{ Title, Link string }
+
 // NewEquations returns the page of an index with links below root. It has the formulas that equations name and those
-// that these call.
-func NewEquations(x equation.Index, root string) Equations {
-	p := Equations{Title: "The equations of five papers", Index: x, Root: root, Calls: map[string][]string{}}
-	calls := map[string][]string{}
+// that these call, and names the chapters that derive them.
+func NewEquations(x equation.Index, root string, chapters map[string]Chapter) Equations {
+	p := Equations{
+		Title: "The equations of five papers", Index: x, Root: root, Calls: map[string][]string{},
+		Sources: map[string]string{}, Chapters: chapters,
+	}
+	calls, sources := map[string][]string{}, map[string]string{}
 	for _, f := range x.Formulas {
-		calls[f.Name] = f.Calls
+		calls[f.Name], sources[f.Name] = f.Calls, f.Source
 	}
 	var add func(name string)
 	add = func(name string) {
 		if _, has := p.Calls[name]; !has {
 			p.Calls[name] = calls[name]
+			if source := sources[name]; source != "" { // the method of an interface has none
+				p.Sources[name] = source
+			}
 			for _, to := range calls[name] {
 				add(to)
 			}

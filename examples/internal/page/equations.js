@@ -17,11 +17,25 @@ function below(names, found = new Set()) {
 function light(names) {
   first = new Set(names);
   lit = below(names);
+  show(names);
   for (const [name, e] of formulas) {
     e.classList.toggle("first", first.has(name));
     e.classList.toggle("lit", lit.has(name) && !first.has(name));
   }
   arrows();
+}
+
+// show writes the formulas themselves, each with the chapter that derives it.
+function show(names) {
+  at("sources").replaceChildren(...names.filter(n => data.Sources[n]).map(name => {
+    const chapter = data.Chapters && data.Chapters[name];
+    const title = make("figcaption", {textContent: name + (chapter ? ", derived in " : "")});
+    if (chapter) title.append(make("a", {href: chapter.Link, textContent: chapter.Title}));
+    const code = make("pre", {textContent: data.Sources[name], tabIndex: 0});
+    const figure = make("figure", {});
+    figure.append(title, code);
+    return figure;
+  }));
 }
 
 // arrows draws a line for each call; calls of marked formulas stand out.

@@ -33,10 +33,11 @@ func equations() page.Equations {
 		},
 		Formulas: []equation.Formula{
 			{Name: "Block.Forward", Place: at, Calls: []string{"Layer.Forward", "Norm.Forward"}},
-			{Name: "Norm.Forward", Place: at, Calls: []string{"Sum.Forward"}}, {Name: "Sum.Forward", Place: at},
+			{Name: "Norm.Forward", Place: at, Calls: []string{"Sum.Forward"}},
+			{Name: "Sum.Forward", Place: at, Source: "// Forward adds.\nfunc (s Sum) Forward() {}"},
 			{Name: "Unused", Place: at},
 		},
-	}, "../pedestrian")
+	}, "../pedestrian", map[string]page.Chapter{"Sum.Forward": {Title: "chapter 2, A sum", Link: "chapters/02.md"}})
 }
 
 // A formula is one level above the highest that it calls.
@@ -93,6 +94,7 @@ func TestBrowserEquations(t *testing.T) {
 	if got := b.ask(`document.querySelectorAll("#arrows .on").length`); got != "6" {
 		t.Errorf("got %s pieces of marked arrows, want 6", got)
 	}
+	says("sources", "Sum.Forward, derived in chapter 2, A sum// Forward adds.")
 	b.ask(`document.querySelector("#formulas .formula").focus()`)
 	b.press("ArrowRight")
 	says(
