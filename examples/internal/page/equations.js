@@ -109,4 +109,4 @@ document.querySelectorAll("#filter input").forEach(e => { e.oninput = filter; })
 new ResizeObserver(arrows).observe(at("formulas"));
 markFormula(-1);
 filter();
-light([]);
+choose(0);
