@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -32,13 +34,22 @@ func TestEveryFlag(t *testing.T) {
 		"patch":     "-prompt Thewheel -corrupt Thawheel -right n -wrong t -picture DIR/x.png",
 		"curvature": "-data TEXT -data_tokens 25",
 		"runs":      "-page DIR/x.html",
+		"explore":   "-prompt Thewheel -data TEXT -serve 127.0.0.1:0",
 	} {
 		values := maps.Clone(values)
 		if name == "patch" {
 			values["corrupt"], values["prompt"], values["right"] = "Thiwheel", "Thowheel", "e"
 		}
+		ctx, cancel := context.WithCancel(t.Context())
+		if name == "explore" {
+			cancel() // the server ends when it has begun
+		}
+		defer cancel()
 		p := flagtest.Program{
-			Run: run, Name: "inspect " + name,
+			Run: func(_ context.Context, args []string, stdout, stderr io.Writer) error {
+				return run(ctx, args, stdout, stderr)
+			},
+			Name: "inspect " + name,
 			Args: func(out string) []string {
 				return strings.Fields("-model " + dir + " " + strings.NewReplacer("DIR", out, "TEXT",
 					data).Replace(args))

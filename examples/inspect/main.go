@@ -8,6 +8,7 @@
 //	go run ./examples/inspect ablate -parts mlp -mean             # with each MLP replaced by its mean output
 //	go run ./examples/inspect patch -prompt "the ki" -corrupt "the mi" -right n -wrong l   # sources of an answer
 //	go run ./examples/inspect curvature                           # the largest eigenvalue of the loss's Hessian
+//	go run ./examples/inspect explore -serve :8080                # a page to remove parts, patch places, find neurons
 //	go run ./examples/inspect runs -model out,out2                # a page with the measurements of two runs
 package main
 
@@ -38,6 +39,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		{Name: "patch", About: "where the answer to a prompt comes from", Old: "corrupt right wrong", Run: runPatch},
 		{Name: "curvature", About: "the largest eigenvalue of the Hessian of the loss", Old: "curvature",
 			Run: runCurvature},
+		{Name: "explore", About: "a page on which parts are removed and places patched", Run: runExplore},
 		{Name: "runs", About: "the measurements of several runs in common charts", Old: "runs serve", Run: runRuns},
 	})(ctx, args, stdout, stderr)
 }

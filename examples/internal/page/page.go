@@ -1,6 +1,6 @@
 // Package page writes self-contained pages: one file with its style, its script and its numbers, which opens without a
 // network. Inside shows the inside of a model on a text, Runs the measurements of runs, Study a comparison of
-// architectures, Equations the equations of the papers.
+// architectures, Equations the equations of the papers. Explore asks the server that serves it.
 package page
 
 import (

@@ -47,5 +47,6 @@ func Sisters() [][2]string {
 		{"inspect patch", "model corrupt picture prompt right wrong"},
 		{"inspect curvature", "model data data_tokens"},
 		{"inspect runs", "model page serve"},
+		{"inspect explore", "model prompt serve data data_tokens"},
 	}
 }
