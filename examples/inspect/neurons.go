@@ -47,7 +47,8 @@ func (o *exploring) largest(block, neuron string) (list []page.Neuron, err error
 	}
 	for _, p := range o.found[b][n] {
 		list = append(list, page.Neuron{
-			Value: p.value, Before: text(p.at-around, p.at), Token: text(p.at, p.at+1), After: text(p.at+1, p.at+around/2),
+			Value: p.value, Before: text(p.at-around, p.at), Token: text(p.at, p.at+1),
+			After: text(p.at+1, p.at+around/2),
 		})
 	}
 	return list, nil

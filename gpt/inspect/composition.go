@@ -9,14 +9,14 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Composition says how much a head of a later block reads of what a head of an earlier block writes.
+// Composition says how much a head of a later block reads the results of a head of an earlier block.
 type Composition struct {
 	FromBlock, FromHead int
 	ToBlock, ToHead     int
 
-	// Query, Key and Value are ‖W_OV·W‖/(‖W_OV‖·‖W‖) by Frobenius norms, where W_OV = w_v·w_o is what the earlier head
-	// writes for a token, and W is w_q·w_kᵗ, its transpose, or w_v·w_o of the later head. Random matrices of width d
-	// and heads of dh features have about 1/√d.
+	// Query, Key and Value are ‖W_OV·W‖/(‖W_OV‖·‖W‖) by Frobenius norms. W_OV = w_v·w_o of the earlier head writes into
+	// the stream. W is w_q·w_kᵗ, its transpose, or w_v·w_o of the later head. Random matrices of width d give about
+	// 1/√d.
 	Query, Key, Value float64
 }
 
@@ -44,8 +44,8 @@ func Compositions(m *gpt.Model) (list []Composition, err error) {
 			for i, a := range heads[from] {
 				for j, b := range heads[to] {
 					list = append(list, Composition{
-						FromBlock: from, FromHead: i, ToBlock: to, ToHead: j,
-						Query: composed(a, b.q, b.k), Key: composed(a, b.k, b.q), Value: composed(a, b.v, b.out.transposed()),
+						FromBlock: from, FromHead: i, ToBlock: to, ToHead: j, Query: composed(a, b.q, b.k),
+						Key: composed(a, b.k, b.q), Value: composed(a, b.v, b.out.transposed()),
 					})
 				}
 			}

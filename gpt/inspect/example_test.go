@@ -122,3 +122,21 @@ func ExampleAblate() {
 	// without h.0.mlp: 2.4
 	// without h.1.mlp: 2.4
 }
+
+// The pair of heads whose composition by keys is the strongest.
+func ExampleCompositions() {
+	list, err := inspect.Compositions(network())
+	if err != nil {
+		panic(err)
+	}
+	var strongest inspect.Composition
+	for _, c := range list {
+		if c.Key > strongest.Key {
+			strongest = c
+		}
+	}
+	fmt.Printf("h.%d and h.%d, heads below 2: %t\n", strongest.FromBlock, strongest.ToBlock,
+		strongest.FromHead < 2 && strongest.ToHead < 2)
+	// Output:
+	// h.0 and h.1, heads below 2: true
+}

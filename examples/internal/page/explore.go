@@ -13,7 +13,7 @@ type Explore struct {
 	First        Changed // after the prompt
 }
 
-// Changed is what a model predicts after a text, as it is and as it is changed.
+// Changed holds the predictions of a model after a text, before and after a change.
 type Changed struct {
 	Tokens        []string
 	Layers        []Layer // the attention of the changed model; nil if it has none to show
