@@ -6,7 +6,6 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
-	"gonum.org/v1/gonum/floats"
 )
 
 // Look is what a model is like after a step: its matrices, its samples, and what its attention does with one of them.
@@ -142,7 +141,10 @@ func weights(name string, x graph.Tensor, n int) (list []Head, err error) {
 			row, sum := values[(h*shape[2]+i)*shape[3]:][:n], 1.0
 			if scores {
 				clear(row[i+1:])
-				sum = floats.Sum(row)
+				sum = 0
+				for _, w := range row {
+					sum += w
+				}
 			}
 			for _, w := range row {
 				m.Values = append(m.Values, rounded(w/sum))

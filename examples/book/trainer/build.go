@@ -1,0 +1,191 @@
+package trainer
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/internal/file"
+	"github.com/pkg/errors"
+)
+
+const module = "github.com/pedestrian-ml/pedestrian"
+
+// Build returns the WebAssembly of the page, uncompressed. It compiles the same packages as the native program, but for
+// parts of Gorgonia that no model reaches and that would double its size; cuts lists them.
+func Build(ctx context.Context) ([]byte, error) {
+	return built(ctx, module+"/examples/book/trainer/wasm")
+}
+
+// built returns the WebAssembly of a program of this module.
+func built(ctx context.Context, program string) (wasm []byte, err error) {
+	work, err := os.MkdirTemp("", "trainer")
+	if err != nil {
+		return nil, errors.Wrap(err, "trainer")
+	}
+	defer os.RemoveAll(work)
+	mod, overlay, err := smaller(ctx, work, program)
+	if err != nil {
+		return nil, err
+	}
+	to := filepath.Join(work, "trainer.wasm")
+	_, err = goCommand(ctx, browser(), "build", "-trimpath", "-ldflags=-s -w", "-modfile="+mod, "-overlay="+overlay,
+		"-o", to, program)
+	if err != nil {
+		return nil, err
+	}
+	wasm, err = file.Read(to, largest)
+	return wasm, errors.Wrap(err, "trainer")
+}
+
+// browser returns the variables of the environment with which the go command builds for a browser. The two instructions
+// of GOWASM make the program smaller; every browser that has DecompressionStream has them.
+func browser() []string {
+	return []string{"GOOS=js", "GOARCH=wasm", "GOWASM=satconv,signext", "CGO_ENABLED=0", "GOFLAGS="}
+}
+
+// goCommand returns what a go command prints.
+func goCommand(ctx context.Context, environment []string, arguments ...string) ([]byte, error) {
+	c := exec.CommandContext(ctx, "go", arguments...)
+	c.Env = append(os.Environ(), environment...)
+	var complaints bytes.Buffer
+	c.Stderr = &complaints
+	out, err := c.Output()
+	return out, errors.Wrapf(err, "trainer: go %s: %s", arguments[0], strings.TrimSpace(complaints.String()))
+}
+
+// goPackage is what go list says of a package.
+type goPackage struct {
+	ImportPath, Dir string
+	GoFiles         []string
+	Module          *struct{ Path, Dir, GoMod string }
+}
+
+// smaller writes a go.mod that replaces the modules of cuts, and an overlay that holds their files, changed where cuts
+// says so. The go command reads the files that do not change from where they are.
+func smaller(ctx context.Context, work, program string) (mod, overlay string, err error) {
+	listed, err := goCommand(ctx, browser(), "list", "-deps", "-json=ImportPath,Dir,GoFiles,Module", program)
+	if err != nil {
+		return "", "", err
+	}
+	var packages []goPackage
+	for d := json.NewDecoder(bytes.NewReader(listed)); d.More(); {
+		var p goPackage
+		if err := d.Decode(&p); err != nil {
+			return "", "", errors.Wrap(err, "trainer: go list")
+		}
+		if p.Module != nil {
+			packages = append(packages, p)
+		}
+	}
+	w := replacement{work: work, cuts: cuts(), files: map[string]string{}, modules: map[string]string{}}
+	for _, p := range packages {
+		if _, ok := w.cuts[p.ImportPath]; ok && p.Module.Path != module {
+			w.modules[p.Module.Path] = filepath.Join(work, filepath.FromSlash(p.Module.Path))
+		}
+	}
+	for _, p := range packages {
+		if err := w.add(p); err != nil {
+			return "", "", errors.WithMessagef(err, "trainer: %s", p.ImportPath)
+		}
+	}
+	for missing := range w.cuts {
+		return "", "", errors.Errorf("trainer: got no package %s, want one to cut", missing)
+	}
+	if mod, err = w.mod(packages); err != nil {
+		return "", "", err
+	}
+	data, err := json.Marshal(map[string]any{"Replace": w.files})
+	if err != nil {
+		return "", "", errors.Wrap(err, "trainer")
+	}
+	overlay = filepath.Join(work, "overlay.json")
+	return mod, overlay, save(overlay, data)
+}
+
+// replacement collects the files that replace others.
+type replacement struct {
+	work    string            // the folder of changed files
+	cuts    map[string]cut    // of the packages that have not been added
+	files   map[string]string // by the paths that they stand for
+	modules map[string]string // the folders that replace modules
+	changed int               // number of changed files
+}
+
+// add adds the files of a package, if its module is replaced or something is cut from it.
+func (w *replacement) add(p goPackage) error {
+	folder := p.Dir
+	if dir, ok := w.modules[p.Module.Path]; ok {
+		folder = filepath.Join(dir, strings.TrimPrefix(p.ImportPath, p.Module.Path))
+		w.files[filepath.Join(dir, "go.mod")] = p.Module.GoMod
+		for _, name := range p.GoFiles {
+			w.files[filepath.Join(folder, name)] = filepath.Join(p.Dir, name)
+		}
+	}
+	c, ok := w.cuts[p.ImportPath]
+	if !ok {
+		return nil
+	}
+	delete(w.cuts, p.ImportPath)
+	for _, name := range p.GoFiles {
+		source, err := file.Read(filepath.Join(p.Dir, name), largest)
+		if err != nil {
+			return err
+		}
+		less, err := c.file(name, source)
+		switch {
+		case err != nil:
+			return err
+		case less == nil:
+			delete(w.files, filepath.Join(folder, name))
+		case !bytes.Equal(less, source):
+			err = w.change(filepath.Join(folder, name), less)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for name, source := range c.added {
+		if err := w.change(filepath.Join(folder, name), []byte(source)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// change writes a file that stands for a path.
+func (w *replacement) change(path string, source []byte) error {
+	changed := filepath.Join(w.work, fmt.Sprintf("%d.go", w.changed))
+	w.changed++
+	w.files[path] = changed
+	return save(changed, source)
+}
+
+// mod writes a go.mod and a go.sum like those of this module, with the folders that replace modules.
+func (w *replacement) mod(packages []goPackage) (path string, err error) {
+	i := slices.IndexFunc(packages, func(p goPackage) bool { return p.Module.Path == module })
+	if i < 0 {
+		return "", errors.Errorf("trainer: got no package of %s", module)
+	}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		data, err := file.Read(filepath.Join(packages[i].Module.Dir, name), largest)
+		if err != nil {
+			return "", errors.Wrap(err, "trainer")
+		}
+		if name == "go.mod" {
+			for path, dir := range w.modules {
+				data = fmt.Appendf(data, "\nreplace %s => %s\n", path, filepath.ToSlash(dir))
+			}
+		}
+		if err := save(filepath.Join(w.work, name), data); err != nil {
+			return "", err
+		}
+	}
+	return filepath.Join(w.work, "go.mod"), nil
+}
