@@ -203,9 +203,10 @@ async function hash() {
   pause();
   const l = shown(), {step, hash} = await ask({do: "hash", lane: lanes.indexOf(l)}), c = l.choice;
   const data = c.task === "text" && c.text !== choices.verses ? " -data text.txt" : "";
-  const flags = ["task", "attention", "position", "norm", "seed"].filter(f => String(c[f]) !== String(choices.default[f]));
-  at("hashes").textContent = step === 0 ? "There is no hash before the first step." : `${hash}  after step ${step}\n\n` +
-    `go run ./examples/book/trainer/hash${flags.map(f => ` -${f} ${c[f]}`).join("")}${data} -steps ${step}`;
+  const flags = ["task", "attention", "position", "norm", "seed"]
+    .filter(f => String(c[f]) !== String(choices.default[f])).map(f => ` -${f} ${c[f]}`).join("");
+  at("hashes").textContent = step === 0 ? "There is no hash before the first step." :
+    `${hash}  after step ${step}\n\ngo run ./examples/book/trainer/hash${flags}${data} -steps ${step}`;
   at("hashes").hidden = false;
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/browser"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
 )
 
@@ -26,7 +27,7 @@ func TestChat(t *testing.T) {
 // In a browser, a message is sent by the keyboard, its answer appears as it comes and can be stopped, a refused message
 // comes back, and the next request has the conversation and the settings so far.
 func TestBrowserChat(t *testing.T) {
-	b := browser(t)
+	b := browser.Open(t)
 	type message struct{ Role, Content string }
 	var got []message
 	temperature := 0.0
@@ -64,46 +65,46 @@ func TestBrowserChat(t *testing.T) {
 	})
 	s := httptest.NewServer(mux)
 	defer s.Close()
-	b.show(1000, 800, "light")
-	b.visit(s.URL)
+	b.Show(1000, 800, "light")
+	b.Visit(s.URL)
 	const talk, state = `document.getElementById("talk").innerText`, `document.getElementById("state").textContent`
-	b.wait(`document.activeElement.id`, "message")
+	b.Wait(`document.activeElement.id`, "message")
 	write := func(text string) {
-		b.call("Input.insertText", map[string]any{"text": text}, nil)
-		b.press("Enter")
+		b.Call("Input.insertText", map[string]any{"text": text}, nil)
+		b.Press("Enter")
 	}
 	write("Is it so?")
-	b.wait(state, "3 tokens")
-	b.wait(state, "cut off")
-	b.wait(talk, "<b>yes</b> \nand no")
+	b.Wait(state, "3 tokens")
+	b.Wait(state, "cut off")
+	b.Wait(talk, "<b>yes</b> \nand no")
 	write("long")
-	b.wait(`document.querySelectorAll("#talk .assistant")[1]?.innerText`, "yes")
-	b.press("Escape")
-	b.wait(state, "stopped")
-	b.ask(`document.getElementById("temperature").value = "0.5"`)
+	b.Wait(`document.querySelectorAll("#talk .assistant")[1]?.innerText`, "yes")
+	b.Press("Escape")
+	b.Wait(state, "stopped")
+	b.Ask(`document.getElementById("temperature").value = "0.5"`)
 	write("full")
-	b.wait(state, "the queue is full")
-	b.wait(`document.getElementById("message").value`, "full")
+	b.Wait(state, "the queue is full")
+	b.Wait(`document.getElementById("message").value`, "full")
 	if want := (message{"assistant", "<b>yes</b> "}); len(got) != 5 || got[3] != want || temperature != 0.5 {
 		t.Errorf("got the messages %q and temperature %v, want %q as message 3 of 5, and 0.5", got, temperature, want)
 	}
-	b.press("Tab", "Tab", " ") // Send, New conversation: Stop cannot be pressed
-	b.wait(`document.querySelectorAll("#talk article").length`, "0")
+	b.Press("Tab", "Tab", " ") // Send, New conversation: Stop cannot be pressed
+	b.Wait(`document.querySelectorAll("#talk article").length`, "0")
 	write(strings.Repeat("wide ", 99) + strings.Repeat("x", 400))
-	b.wait(state, "3 tokens")
+	b.Wait(state, "3 tokens")
 	for _, width := range []int{1000, 360} {
 		for _, scheme := range []string{"light", "dark"} {
-			if b.show(width, 800, scheme); b.faults() != "" {
-				t.Errorf("%d wide, %s: %s", width, scheme, b.faults())
+			if b.Show(width, 800, scheme); b.Faults() != "" {
+				t.Errorf("%d wide, %s: %s", width, scheme, b.Faults())
 			}
 		}
 	}
-	for _, name := range b.named() {
+	for _, name := range b.Named() {
 		if strings.HasSuffix(name, " ") {
 			t.Errorf("a %swithout a name can have the focus", name)
 		}
 	}
-	for i, e := range b.errors {
+	for i, e := range b.Errors {
 		if !strings.Contains(e, "429") { // the browser tells of every refused request
 			t.Errorf("error %d on the console: %s", i, e)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/browser"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
 	"github.com/pedestrian-ml/pedestrian/verify/equation"
 )
@@ -78,25 +79,25 @@ func TestEquations(t *testing.T) {
 func TestBrowserEquations(t *testing.T) {
 	var html strings.Builder
 	must(t, equations().Write(&html))
-	b := browser(t)
-	b.show(900, 700, "light")
-	b.visit(saved(t, html.String()))
+	b := browser.Open(t)
+	b.Show(900, 700, "light")
+	b.Visit(saved(t, html.String()))
 	says := func(element, want string) {
 		t.Helper()
-		if got := b.ask(`document.getElementById("` + element + `").textContent`); !strings.Contains(got, want) {
+		if got := b.Ask(`document.getElementById("` + element + `").textContent`); !strings.Contains(got, want) {
 			t.Errorf("got %q, want %q in it", got, want)
 		}
 	}
 	says("count", "4 of 4 equations")
-	b.ask(`document.querySelector("#equations .equation").focus()`)
-	b.press("End")
+	b.Ask(`document.querySelector("#equations .equation").focus()`)
+	b.Press("End")
 	says("says", "(2) checks Block.Forward, Sum.Forward, which build on Layer.Forward, Norm.Forward.")
-	if got := b.ask(`document.querySelectorAll("#arrows .on").length`); got != "6" {
+	if got := b.Ask(`document.querySelectorAll("#arrows .on").length`); got != "6" {
 		t.Errorf("got %s pieces of marked arrows, want 6", got)
 	}
 	says("sources", "Sum.Forward, derived in chapter 2, A sum// Forward adds.")
-	b.ask(`document.querySelector("#formulas .formula").focus()`)
-	b.press("ArrowRight")
+	b.Ask(`document.querySelector("#formulas .formula").focus()`)
+	b.Press("ArrowRight")
 	says(
 		"says",
 		"Sum.Forward: calls no other formula; called by Norm.Forward; checked by TestTwoEq02. verify/hand/block.go:7",
@@ -107,26 +108,26 @@ func TestBrowserEquations(t *testing.T) {
 		`search.value = "sum is"; search.oninput()`:                         "1 of 4 equations",
 		`document.querySelectorAll("[name=mark]")[1].click()`:               "2 of 4 equations",
 	} {
-		b.visit(saved(t, html.String()))
-		b.ask(`(() => { const search = document.getElementById("search"); ` + what + ` })()`)
+		b.Visit(saved(t, html.String()))
+		b.Ask(`(() => { const search = document.getElementById("search"); ` + what + ` })()`)
 		if says("count", want); t.Failed() {
 			t.Log(what)
 		}
 	}
-	for _, name := range b.named() {
+	for _, name := range b.Named() {
 		if role, label, _ := strings.Cut(name, " "); label == "" && role != "RootWebArea" {
 			t.Errorf("an element of role %s has no name", role)
 		}
 	}
 	for _, scheme := range []string{"dark", "light"} {
 		for _, width := range []int{400, 1280} {
-			b.show(width, 800, scheme)
-			if found := b.faults(); found != "" {
+			b.Show(width, 800, scheme)
+			if found := b.Faults(); found != "" {
 				t.Errorf("%s, %d wide: %s", scheme, width, found)
 			}
 		}
 	}
-	if len(b.errors) > 0 {
-		t.Errorf("got errors on the console: %v", b.errors)
+	if len(b.Errors) > 0 {
+		t.Errorf("got errors on the console: %v", b.Errors)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/browser"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
 )
 
@@ -134,30 +135,30 @@ func TestSeen(t *testing.T) {
 func TestBrowserInside(t *testing.T) {
 	p := text(9, 2, 3)
 	p.Tokens[3], p.Tokens[4], p.Tokens[5], p.Sum.Of[4] = "\n", "</script><b>", "\"'&", "\"'&"
-	b := browser(t)
-	b.show(900, 700, "light")
-	b.visit(saved(t, written(t, p)))
+	b := browser.Open(t)
+	b.Show(900, 700, "light")
+	b.Visit(saved(t, written(t, p)))
 	says := func(want string) {
 		t.Helper()
-		if got := b.ask(`document.getElementById("says").textContent`); !strings.Contains(got, want) {
+		if got := b.Ask(`document.getElementById("says").textContent`); !strings.Contains(got, want) {
 			t.Errorf("got %q, want %q in it", got, want)
 		}
 	}
 	focus := func(want string) {
 		t.Helper()
-		if got := b.ask(`document.activeElement.ariaLabel`); !strings.Contains(got, want) {
+		if got := b.Ask(`document.activeElement.ariaLabel`); !strings.Contains(got, want) {
 			t.Errorf("the focus is on %q, want %q", got, want)
 		}
 	}
 	says("Token 8 “i”: the likeliest to come is “b”")
-	b.press("Tab")
+	b.Press("Tab")
 	focus("8 “i”, loss")
-	b.press("Home", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight")
+	b.Press("Home", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight")
 	focus("4 “</script><b>”, loss")
 	says("Token 4 “</script><b>”: what comes is “\"'&”, loss ")
-	b.press("Tab", "Tab", "ArrowRight", "ArrowDown", "ArrowDown")
+	b.Press("Tab", "Tab", "ArrowRight", "ArrowDown", "ArrowDown")
 	focus("h.1 head 1")
-	if got := b.ask(
+	if got := b.Ask(
 		`document.getElementById("looks").textContent`,
 	); got != "h.1 head 1: token 4 “</script><b>” looks at" {
 		t.Errorf("got the table of %q", got)
@@ -178,19 +179,19 @@ func TestBrowserInside(t *testing.T) {
 		`document.getElementById("tokens").textContent`:                                   "abc⏎\n</script><b>\"'&ghi",
 		`document.documentElement.scrollWidth <= document.body.parentElement.clientWidth`: "true",
 	} {
-		if got := b.ask(what); got != want {
+		if got := b.Ask(what); got != want {
 			t.Errorf("%s: got %q, want %q", what, got, want)
 		}
 	}
-	b.ask(`document.querySelector("#states canvas").dispatchEvent(new MouseEvent("click", {clientX:
+	b.Ask(`document.querySelector("#states canvas").dispatchEvent(new MouseEvent("click", {clientX:
 		document.querySelector("#states canvas").getBoundingClientRect().left + 1}))`)
 	says("Token 0 “a”")
-	if got := b.ask(`document.querySelector("#states tbody td:nth-child(4)").innerText`); got != "0.123" {
+	if got := b.Ask(`document.querySelector("#states tbody td:nth-child(4)").innerText`); got != "0.123" {
 		t.Errorf("behind token 0: got a norm of %q, want 0.123", got)
 	}
 	for _, scheme := range []string{"dark", "light"} { // masked has none of the shades
-		b.show(400, 700, scheme)
-		near := b.ask(`(() => {
+		b.Show(400, 700, scheme)
+		near := b.Ask(`(() => {
 			const masked = getComputedStyle(document.querySelector("canvas")).backgroundColor.match(/\d+/g).map(Number);
 			return Math.min(...Array.from({length: 256}, (_, i) => Math.hypot(...shade((i / 255) ** 2).map((c, k) => c - masked[k]))));
 		})()`)
@@ -199,19 +200,19 @@ func TestBrowserInside(t *testing.T) {
 			t.Errorf("%s: the nearest shade to masked is %s away, want 25", scheme, near)
 		}
 	}
-	for _, name := range b.named() {
+	for _, name := range b.Named() {
 		if strings.HasSuffix(name, " ") {
 			t.Errorf("a %swithout a name can have the focus", name)
 		}
 	}
 	p.Lens, p.Losses, p.Sum, p.States = nil, nil, nil, nil
-	b.visit(saved(t, written(t, p)))
+	b.Visit(saved(t, written(t, p)))
 	says("Token 8")
 	p.Layers, p.Tokens = nil, p.Tokens[:1]
-	b.visit(saved(t, written(t, p)))
+	b.Visit(saved(t, written(t, p)))
 	says("Token 0 “a”")
-	if len(b.errors) > 0 {
-		t.Errorf("errors on the console: %s", b.errors)
+	if len(b.Errors) > 0 {
+		t.Errorf("errors on the console: %s", b.Errors)
 	}
 }
 
@@ -224,15 +225,15 @@ func TestBrowserFits(t *testing.T) {
 	}
 	p.Losses[3] = -1e-9
 	p.Sum.Rows[2].All[39], p.Sum.Rows[2].Parts["MLP"][39] = -0.001, math.Copysign(0, -1)
-	b := browser(t)
-	b.visit(saved(t, written(t, p)))
+	b := browser.Open(t)
+	b.Visit(saved(t, written(t, p)))
 	for _, width := range []int{1400, 1000, 700, 400} {
 		for _, scheme := range []string{"dark", "light"} {
-			b.show(width, 900, scheme)
-			if faults := b.faults(); faults != "" {
+			b.Show(width, 900, scheme)
+			if faults := b.Faults(); faults != "" {
 				t.Errorf("%d pixels, %s:\n%s", width, scheme, faults)
 			}
-			last := b.ask(`(() => {
+			last := b.Ask(`(() => {
 				const box = document.getElementById("lens").parentElement.getBoundingClientRect();
 				const cell = document.querySelector("#lens thead th:last-child").getBoundingClientRect();
 				return cell.left >= box.left && cell.right <= box.right;
@@ -242,7 +243,7 @@ func TestBrowserFits(t *testing.T) {
 			}
 		}
 	}
-	off := b.ask(`(() => {
+	off := b.Ask(`(() => {
 		const bar = document.querySelector(".scale canvas"), box = bar.getBoundingClientRect(), pen = bar.getContext("2d");
 		return Math.max(...[...document.querySelectorAll(".ticks span")].map(e => {
 			const r = e.getBoundingClientRect(), at = ((r.left + r.right) / 2 - box.left) / box.width;

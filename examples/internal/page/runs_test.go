@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/browser"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/live"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
@@ -40,7 +41,7 @@ func listen(t *testing.T, dirs ...string) *live.Server {
 
 // The loads of experts are shown in the step of the cursor: a row for each layer, and a chart of the largest load.
 func TestBrowserExperts(t *testing.T) {
-	b := browser(t)
+	b := browser.Open(t)
 	t.Chdir(t.TempDir())
 	must(t, os.Mkdir("mixture", 0o755))
 	for n := 1; n <= 40; n++ {
@@ -64,34 +65,34 @@ func TestBrowserExperts(t *testing.T) {
 	must(t, err)
 	add(t, filepath.Join("mixture", program.MetricsFile), string(evaluation)+"\n")
 	s := listen(t, "mixture")
-	b.show(1000, 800, "light")
-	b.visit(s.URL)
-	b.wait(`document.getElementById("state").textContent`, "live")
-	b.wait(`document.querySelectorAll("#loads tr").length`, "3")
+	b.Show(1000, 800, "light")
+	b.Visit(s.URL)
+	b.Wait(`document.getElementById("state").textContent`, "live")
+	b.Wait(`document.querySelectorAll("#loads tr").length`, "3")
 	const chart = `[...document.querySelectorAll("#charts figure:not([hidden]) [role=slider]")].at(-1)`
-	b.wait(chart+`.ariaLabel`, "largest load of an expert over the mean load")
-	b.wait(chart+`.ariaValueText`, "step 40: worst layer 1.07, mean 1.05")
-	b.wait(
+	b.Wait(chart+`.ariaLabel`, "largest load of an expert over the mean load")
+	b.Wait(chart+`.ariaValueText`, "step 40: worst layer 1.07, mean 1.05")
+	b.Wait(
 		`document.querySelector("#loads tr").innerText.replaceAll("\t", " ")`,
 		"mixture 40 h.0.mlp 1.07 50.0 % of 5 0.0 % of 0",
 	)
-	b.wait(`document.querySelector("#loads canvas").ariaLabel`, "expert 0 0.0 %, expert 1 21.4 %")
-	b.wait(
+	b.Wait(`document.querySelector("#loads canvas").ariaLabel`, "expert 0 0.0 %, expert 1 21.4 %")
+	b.Wait(
 		`document.getElementById("starving").textContent`,
 		"h.1.mlp: experts 2, 5 starve, with less than a tenth of the mean tokens before step 40.",
 	)
-	b.ask(chart + `.focus()`)
-	b.press("Home", "ArrowRight")
-	b.wait(`document.querySelector("#loads tr").innerText.replaceAll("\t", " ")`, "mixture 1 h.0.mlp 4.00")
-	if len(b.errors) > 0 {
-		t.Errorf("errors on the console: %s", b.errors)
+	b.Ask(chart + `.focus()`)
+	b.Press("Home", "ArrowRight")
+	b.Wait(`document.querySelector("#loads tr").innerText.replaceAll("\t", " ")`, "mixture 1 h.0.mlp 4.00")
+	if len(b.Errors) > 0 {
+		t.Errorf("errors on the console: %s", b.Errors)
 	}
 }
 
 // In a browser, two runs are shown in common charts, new lines appear while the page is open, keys move the step, the
 // evaluation and the head, every element that can have the focus has a name, and the console has no errors.
 func TestBrowserRuns(t *testing.T) {
-	b := browser(t)
+	b := browser.Open(t)
 	t.Chdir(t.TempDir())
 	look := func(step int) live.Look {
 		l := live.Look{Step: step, Sample: fmt.Sprintf("<i>behind %d</i>", step), Tokens: []string{"a", "\n"}}
@@ -109,75 +110,75 @@ func TestBrowserRuns(t *testing.T) {
 	}
 	must(t, look(0).Add("first"))
 	s := listen(t, "first", "second")
-	b.show(1000, 800, "light")
-	b.visit(s.URL)
+	b.Show(1000, 800, "light")
+	b.Visit(s.URL)
 	const text, loss = `document.body.innerText`, `document.querySelector("[role=slider]")`
-	b.wait(`document.getElementById("state").textContent`, "live")
-	b.wait(text, "<i>behind 0</i>")
-	b.wait(loss+`.ariaValueText`, "step 1000: first batch 1k, second batch 1k")
+	b.Wait(`document.getElementById("state").textContent`, "live")
+	b.Wait(text, "<i>behind 0</i>")
+	b.Wait(loss+`.ariaValueText`, "step 1000: first batch 1k, second batch 1k")
 	const charts = `document.querySelectorAll("#charts figure:not([hidden])").length`
-	b.wait(charts, "4")
+	b.Wait(charts, "4")
 	add(
 		t, filepath.Join("second", program.MetricsFile),
 		step(2000, 7)+`{"step":2000,"train_loss":3.5,"val_loss":4.5,"bits_per_byte":6.25,"curvature":12.5}`+"\n",
 	)
-	b.wait(loss+`.ariaValueText`, "step 2000: first batch 1k, second batch 7, second train 3.5, second val 4.5")
-	b.wait(charts, "5")
-	b.wait(`document.querySelector("#charts figure:last-child").innerText`, "largest eigenvalue of the Hessian")
-	b.wait(`document.querySelector("#charts figure:last-child [role=slider]").ariaValueText`, "step 2000: second 12.5")
-	b.wait(`document.querySelector("#now tr:last-child").cells[1].textContent`, "2,000 of 4,000")
-	b.wait(`document.querySelector("#now tr:last-child").cells[2].textContent`, "2 min 05 s")
-	b.wait(`document.querySelector("#now tr:last-child").cells[6].textContent`, "6.2500")
-	b.wait(`document.querySelector("#evaluations tr").cells[4].textContent`, "6.2500")
+	b.Wait(loss+`.ariaValueText`, "step 2000: first batch 1k, second batch 7, second train 3.5, second val 4.5")
+	b.Wait(charts, "5")
+	b.Wait(`document.querySelector("#charts figure:last-child").innerText`, "largest eigenvalue of the Hessian")
+	b.Wait(`document.querySelector("#charts figure:last-child [role=slider]").ariaValueText`, "step 2000: second 12.5")
+	b.Wait(`document.querySelector("#now tr:last-child").cells[1].textContent`, "2,000 of 4,000")
+	b.Wait(`document.querySelector("#now tr:last-child").cells[2].textContent`, "2 min 05 s")
+	b.Wait(`document.querySelector("#now tr:last-child").cells[6].textContent`, "6.2500")
+	b.Wait(`document.querySelector("#evaluations tr").cells[4].textContent`, "6.2500")
 	must(t, look(1000).Add("first"))
 	must(t, look(1000).Add("second"))
-	b.wait(text, "<i>behind 1000</i>")
+	b.Wait(text, "<i>behind 1000</i>")
 	for what, want := range map[string]string{
 		`document.querySelectorAll("#now tr").length`:           "2",
 		`document.querySelectorAll("#looks article").length`:    "2",
 		loss + `.querySelectorAll("polyline").length`:           "4",
 		loss + `.querySelector("polyline").points.length < 801`: "true",
 	} {
-		if got := b.ask(what); got != want {
+		if got := b.Ask(what); got != want {
 			t.Errorf("%s: got %q, want %q", what, got, want)
 		}
 	}
-	b.press("Tab", "Home", "ArrowLeft", "End", "ArrowRight")
-	b.wait(`document.activeElement.ariaValueText`, "step 2000: first batch 1k, second batch 7")
-	b.press("Home", "ArrowRight")
-	b.wait(`document.activeElement.ariaValueText`, "step 20: first batch 20, second batch 21")
-	b.press("Tab")
-	b.wait(`document.activeElement.ariaValueText`, "step 20: first 1, second 1")
-	b.press("Tab", "Tab", "Tab", "Tab", "Tab", "ArrowLeft") // the other charts, the table, the evaluation
-	b.wait(`document.activeElement.ariaValueText`, "step 0")
-	b.press("ArrowRight", "Tab", "Tab", "ArrowDown", "ArrowRight")
-	b.wait(`document.activeElement.ariaLabel`, "h.1 head 1")
-	b.wait(`document.querySelector("#looks article:last-child figcaption").textContent`, "h.1 head 1, behind step 1000")
-	b.show(400, 800, "dark")
-	for _, name := range b.named() {
+	b.Press("Tab", "Home", "ArrowLeft", "End", "ArrowRight")
+	b.Wait(`document.activeElement.ariaValueText`, "step 2000: first batch 1k, second batch 7")
+	b.Press("Home", "ArrowRight")
+	b.Wait(`document.activeElement.ariaValueText`, "step 20: first batch 20, second batch 21")
+	b.Press("Tab")
+	b.Wait(`document.activeElement.ariaValueText`, "step 20: first 1, second 1")
+	b.Press("Tab", "Tab", "Tab", "Tab", "Tab", "ArrowLeft") // the other charts, the table, the evaluation
+	b.Wait(`document.activeElement.ariaValueText`, "step 0")
+	b.Press("ArrowRight", "Tab", "Tab", "ArrowDown", "ArrowRight")
+	b.Wait(`document.activeElement.ariaLabel`, "h.1 head 1")
+	b.Wait(`document.querySelector("#looks article:last-child figcaption").textContent`, "h.1 head 1, behind step 1000")
+	b.Show(400, 800, "dark")
+	for _, name := range b.Named() {
 		if strings.HasSuffix(name, " ") {
 			t.Errorf("a %swithout a name can have the focus", name)
 		}
 	}
 	must(t, s.Close())
-	b.wait(`document.getElementById("state").textContent`, "the program has ended")
+	b.Wait(`document.getElementById("state").textContent`, "the program has ended")
 
 	p, err := live.Finished("first", "second")
 	must(t, err)
 	must(t, file.Replace("runs.html", p.Write))
 	dir, err := os.Getwd()
 	must(t, err)
-	b.visit("file://" + dir + "/runs.html")
-	b.wait(loss+`.ariaValueText`, "step 2000: first batch 1k, second batch 7, second train 3.5")
-	if len(b.errors) > 0 {
-		t.Errorf("errors on the console: %s", b.errors)
+	b.Visit("file://" + dir + "/runs.html")
+	b.Wait(loss+`.ariaValueText`, "step 2000: first batch 1k, second batch 7, second train 3.5")
+	if len(b.Errors) > 0 {
+		t.Errorf("errors on the console: %s", b.Errors)
 	}
 }
 
 // In a browser, numbers on the axes keep their zeros and differ if the ticks do, nothing is cut off or overlaps, and
 // the kept lines of a long run are limited.
 func TestBrowserLongRun(t *testing.T) {
-	b := browser(t)
+	b := browser.Open(t)
 	dir := t.TempDir()
 	var lines strings.Builder
 	for n := 10; n <= 150_000; n += 10 {
@@ -185,11 +186,11 @@ func TestBrowserLongRun(t *testing.T) {
 	}
 	add(t, filepath.Join(dir, program.MetricsFile), lines.String())
 	s := listen(t, dir)
-	b.show(1000, 800, "light")
-	b.visit(s.URL)
-	b.wait(`document.querySelector("[role=slider]").ariaValueText`, "step 150000: batch 2")
+	b.Show(1000, 800, "light")
+	b.Visit(s.URL)
+	b.Wait(`document.querySelector("[role=slider]").ariaValueText`, "step 150000: batch 2")
 	add(t, filepath.Join(dir, program.MetricsFile), strings.ReplaceAll(lines.String(), `"step":`, `"step":1`))
-	b.wait(`document.querySelector("[role=slider]").ariaValueText`, "step 1150000: batch 2")
+	b.Wait(`document.querySelector("[role=slider]").ariaValueText`, "step 1150000: batch 2")
 	for what, want := range map[string]string{
 		`labels([0, 50000, 100000, 150000])`:                "0,50k,100k,150k",
 		`labels([1.9, 1.902, 1.904])`:                       "1.900,1.902,1.904",
@@ -204,17 +205,17 @@ func TestBrowserLongRun(t *testing.T) {
 		`runs[0].steps.length <= 2 * most`:                  "true",
 		`document.querySelector("[role=slider]").ariaLabel`: "loss, nats",
 	} {
-		if got := b.ask(what); got != want {
+		if got := b.Ask(what); got != want {
 			t.Errorf("%s: got %q, want %q", what, got, want)
 		}
 	}
 	for _, width := range []int{1400, 700, 400} {
-		b.show(width, 800, "dark")
-		if faults := b.faults(); faults != "" {
+		b.Show(width, 800, "dark")
+		if faults := b.Faults(); faults != "" {
 			t.Errorf("%d pixels:\n%s", width, faults)
 		}
 	}
-	if len(b.errors) > 0 {
-		t.Errorf("errors on the console: %s", b.errors)
+	if len(b.Errors) > 0 {
+		t.Errorf("errors on the console: %s", b.Errors)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/browser"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 )
@@ -11,7 +12,7 @@ import (
 // In a browser, keys choose an arm, which all pictures show, another text and another cost; nothing is cut off, and the
 // console has no errors.
 func TestBrowserStudy(t *testing.T) {
-	b := browser(t)
+	b := browser.Open(t)
 	t.Chdir(t.TempDir())
 	type object = map[string]any
 	var tables []object
@@ -42,25 +43,25 @@ func TestBrowserStudy(t *testing.T) {
 	must(t, file.Replace("study.html", p.Write))
 	dir, err := os.Getwd()
 	must(t, err)
-	b.show(1000, 800, "light")
-	b.visit("file://" + dir + "/study.html")
-	b.wait(`document.querySelector("h1").textContent`, "a <b>study</b>")
-	b.wait(`document.getElementById("says").textContent`, "baseline; memory 12")
-	b.press("Tab", "Tab", "ArrowDown")
-	b.wait(
+	b.Show(1000, 800, "light")
+	b.Visit("file://" + dir + "/study.html")
+	b.Wait(`document.querySelector("h1").textContent`, "a <b>study</b>")
+	b.Wait(`document.getElementById("says").textContent`, "baseline; memory 12")
+	b.Press("Tab", "Tab", "ArrowDown")
+	b.Wait(
 		`document.getElementById("says").textContent`,
 		"norm=<i>rmsnorm</i>; worse (provisional); few values, so sign flips decide; estimate +0.0800 without the "+
 			"bias of early looks; memory 12",
 	)
-	b.wait(`document.querySelector("#pareto .bold").textContent`, "norm=<i>rmsnorm</i>")
-	b.press("End")
-	b.wait(`document.getElementById("says").textContent`, "block=post; 3 seeds diverged; memory 12")
-	b.press("Tab", "Home")
-	b.wait(`document.activeElement.ariaValueText`, "step 0: ")
-	b.press("End")
-	b.wait(`document.activeElement.ariaValueText`, "step 20: baseline 2, norm=<i>rmsnorm</i> 2, attention=linear 2")
-	b.press("Tab", "ArrowRight")
-	b.wait(`document.querySelector("#pareto figcaption").textContent`, "loss against parameters")
+	b.Wait(`document.querySelector("#pareto .bold").textContent`, "norm=<i>rmsnorm</i>")
+	b.Press("End")
+	b.Wait(`document.getElementById("says").textContent`, "block=post; 3 seeds diverged; memory 12")
+	b.Press("Tab", "Home")
+	b.Wait(`document.activeElement.ariaValueText`, "step 0: ")
+	b.Press("End")
+	b.Wait(`document.activeElement.ariaValueText`, "step 20: baseline 2, norm=<i>rmsnorm</i> 2, attention=linear 2")
+	b.Press("Tab", "ArrowRight")
+	b.Wait(`document.querySelector("#pareto figcaption").textContent`, "loss against parameters")
 	for what, want := range map[string]string{
 		`document.querySelectorAll("#forest circle").length`:                                         "2",
 		`document.querySelectorAll("#pareto circle").length`:                                         "3",
@@ -74,26 +75,26 @@ func TestBrowserStudy(t *testing.T) {
 		`[...document.querySelectorAll("#pareto svg circle ~ text")].map(e => e.textContent).join()`: "1,2,3",
 		`document.querySelector("#matrix tr:last-child").textContent`:                                "block=postdivergeddiverged",
 	} {
-		if got := b.ask(what); got != want {
+		if got := b.Ask(what); got != want {
 			t.Errorf("%s: got %q, want %q", what, got, want)
 		}
 	}
 	for _, width := range []int{1400, 1200, 420} {
-		b.show(width, 800, "dark")
+		b.Show(width, 800, "dark")
 		// The verdicts are in the window without scrolling, and so are the differences.
-		out := b.ask(`[...document.querySelectorAll("#arms th span, #arms td:nth-child(2)")].filter(e =>
+		out := b.Ask(`[...document.querySelectorAll("#arms th span, #arms td:nth-child(2)")].filter(e =>
 			e.textContent && e.getBoundingClientRect().right > innerWidth).map(e => e.textContent).join("; ")`)
 		if out != "" {
 			t.Errorf("%d pixels: outside of the window: %s", width, out)
 		}
 		// Nothing is too small to read, once the page has drawn the pictures for the width.
-		b.wait(`[...document.querySelectorAll("#forest text, #curves text, #pareto text")].filter(e =>
+		b.Wait(`[...document.querySelectorAll("#forest text, #curves text, #pareto text")].filter(e =>
 			e.getBoundingClientRect().height < 11).map(e => e.textContent).join("; ")`, "")
-		if faults := b.faults(); faults != "" {
+		if faults := b.Faults(); faults != "" {
 			t.Errorf("%d pixels:\n%s", width, faults)
 		}
 	}
-	if len(b.errors) > 0 {
-		t.Errorf("errors on the console: %s", b.errors)
+	if len(b.Errors) > 0 {
+		t.Errorf("errors on the console: %s", b.Errors)
 	}
 }

@@ -1,30 +1,33 @@
-package page_test
+package browser
 
 import (
 	_ "embed"
 	"fmt"
+	"io"
 	"strings"
 	"time"
+
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 )
 
-// visit opens an address and waits until the page is loaded.
-func (b *tab) visit(url string) {
+// Visit opens an address and waits until the page is loaded.
+func (b *Tab) Visit(url string) {
 	b.t.Helper()
 	b.loaded = false
-	b.call("Page.navigate", map[string]any{"url": url}, nil)
+	b.Call("Page.navigate", map[string]any{"url": url}, nil)
 	for !b.loaded {
 		b.next(url)
 	}
 }
 
-// ask returns the value of a JavaScript expression in the page, as text.
-func (b *tab) ask(expression string) string {
+// Ask returns the value of a JavaScript expression in the page, as text.
+func (b *Tab) Ask(expression string) string {
 	b.t.Helper()
 	var answer struct {
 		Result           struct{ Value string }
 		ExceptionDetails any
 	}
-	b.call("Runtime.evaluate",
+	b.Call("Runtime.evaluate",
 		map[string]any{"expression": "String(" + expression + ")", "awaitPromise": true}, &answer)
 	if answer.ExceptionDetails != nil {
 		b.t.Fatalf("%s: %v", expression, answer.ExceptionDetails)
@@ -32,20 +35,20 @@ func (b *tab) ask(expression string) string {
 	return answer.Result.Value
 }
 
-// wait evaluates the expression until its value contains want, for at most ten seconds.
-func (b *tab) wait(expression, want string) {
+// Wait evaluates the expression until its value contains want, for at most ten seconds.
+func (b *Tab) Wait(expression, want string) {
 	b.t.Helper()
 	got := ""
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if got = b.ask(expression); strings.Contains(got, want) {
+		if got = b.Ask(expression); strings.Contains(got, want) {
 			return
 		}
 	}
 	b.t.Fatalf("%s: got %q, want %q in it", expression, got, want)
 }
 
-// press presses keys, given by names such as Tab and ArrowDown.
-func (b *tab) press(keys ...string) {
+// Press presses keys, given by names such as Tab and ArrowDown.
+func (b *Tab) Press(keys ...string) {
 	b.t.Helper()
 	codes := map[string]int{"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "End": 35, "Home": 36,
 		"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
@@ -54,23 +57,23 @@ func (b *tab) press(keys ...string) {
 			b.t.Fatalf("no key %q", key)
 		}
 		for _, kind := range []string{"rawKeyDown", "keyUp"} {
-			b.call("Input.dispatchKeyEvent",
+			b.Call("Input.dispatchKeyEvent",
 				map[string]any{"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": codes[key]}, nil)
 		}
 	}
 }
 
-// show sets the size of the window and the preferred colour scheme.
-func (b *tab) show(width, height int, scheme string) {
+// Show sets the size of the window and the preferred colour scheme.
+func (b *Tab) Show(width, height int, scheme string) {
 	b.t.Helper()
-	b.call("Emulation.setDeviceMetricsOverride",
+	b.Call("Emulation.setDeviceMetricsOverride",
 		map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
-	b.call("Emulation.setEmulatedMedia",
+	b.Call("Emulation.setEmulatedMedia",
 		map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 }
 
-// named returns the role and the accessible name of each element that can have the focus.
-func (b *tab) named() (list []string) {
+// Named returns the role and the accessible name of each element that can have the focus.
+func (b *Tab) Named() (list []string) {
 	b.t.Helper()
 	type value struct{ Value any }
 	var tree struct {
@@ -83,7 +86,7 @@ func (b *tab) named() (list []string) {
 			}
 		}
 	}
-	b.call("Accessibility.getFullAXTree", nil, &tree)
+	b.Call("Accessibility.getFullAXTree", nil, &tree)
 	for _, n := range tree.Nodes {
 		for _, p := range n.Properties {
 			if p.Name == "focusable" && p.Value.Value == true && !n.Ignored {
@@ -94,17 +97,28 @@ func (b *tab) named() (list []string) {
 	return list
 }
 
-//go:embed testdata/faults.js
+//go:embed faults.js
 var faults string
 
-// faults returns the faults in the layout of the page, one per line: texts that are cut off or overlap, boxes that
+// Faults returns the faults in the layout of the page, one per line: texts that are cut off or overlap, boxes that
 // hide something without a sign, a page wider than the window, and zeros with a sign. It tries again for two seconds,
 // in which the page may be laid out.
-func (b *tab) faults() string {
+func (b *Tab) Faults() string {
 	b.t.Helper()
-	found := b.ask(faults)
-	for end := time.Now().Add(2 * time.Second); found != "" && time.Now().Before(end); found = b.ask(faults) {
-		time.Sleep(50 * time.Millisecond) // wait for the layout
+	found := b.Ask(faults)
+	for end := time.Now().Add(2 * time.Second); found != "" && time.Now().Before(end); found = b.Ask(faults) {
+		time.Sleep(50 * time.Millisecond) // Wait for the layout
 	}
 	return found
+}
+
+// Picture writes a picture of the page, from its top to its bottom, into a file.
+func (b *Tab) Picture(path string) {
+	b.t.Helper()
+	var picture struct{ Data []byte }
+	b.Call("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": true}, &picture)
+	must(b.t, file.Replace(path, func(w io.Writer) error {
+		_, err := w.Write(picture.Data)
+		return err
+	}))
 }

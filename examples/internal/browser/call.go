@@ -1,4 +1,4 @@
-package page_test
+package browser
 
 import (
 	"bytes"
@@ -16,8 +16,8 @@ type message struct {
 	Complaint json.RawMessage `json:"error,omitempty"`
 }
 
-// call sends a request and waits for the answer.
-func (b *tab) call(method string, params, result any) {
+// Call sends a request and waits for the answer.
+func (b *Tab) Call(method string, params, result any) {
 	b.t.Helper()
 	b.id++
 	data, err := json.Marshal(message{ID: b.id, Session: b.session, Method: method, Params: params})
@@ -40,7 +40,7 @@ func (b *tab) call(method string, params, result any) {
 }
 
 // next returns the next message. It collects the errors among the messages that are not answers.
-func (b *tab) next(waiting string) (m message) {
+func (b *Tab) next(waiting string) (m message) {
 	b.t.Helper()
 	must(b.t, b.out.SetReadDeadline(time.Now().Add(30*time.Second)))
 	for bytes.IndexByte(b.read.Bytes(), 0) < 0 {
@@ -58,10 +58,10 @@ func (b *tab) next(waiting string) (m message) {
 	case "Page.loadEventFired":
 		b.loaded = true
 	case "Runtime.exceptionThrown":
-		b.errors = append(b.errors, params)
+		b.Errors = append(b.Errors, params)
 	case "Runtime.consoleAPICalled", "Log.entryAdded":
 		if bytes.Contains(data, []byte(`"error"`)) || bytes.Contains(data, []byte(`"warning"`)) {
-			b.errors = append(b.errors, params)
+			b.Errors = append(b.Errors, params)
 		}
 	}
 	return m

@@ -1,4 +1,5 @@
-package page_test
+// Package browser opens pages in a headless Chromium, for tests. Start with Open.
+package browser
 
 import (
 	"bytes"
@@ -9,9 +10,9 @@ import (
 	"time"
 )
 
-// tab is an open page in a headless Chromium, which is driven by the DevTools protocol over a pipe.
-type tab struct {
-	errors []string // errors and warnings on the console
+// Tab is an open page in a headless Chromium, which is driven by the DevTools protocol over a pipe.
+type Tab struct {
+	Errors []string // errors and warnings on the console
 
 	t       testing.TB
 	in      io.Writer
@@ -22,9 +23,9 @@ type tab struct {
 	loaded  bool
 }
 
-// browser starts a browser that ends with the test. It skips the test if no browser is installed or requested, because
+// Open starts a browser that ends with the test. It skips the test if no browser is installed or requested, because
 // it takes seconds.
-func browser(t testing.TB) *tab {
+func Open(t testing.TB) *Tab {
 	t.Helper()
 	if os.Getenv("PEDESTRIAN_BROWSER") == "" {
 		t.Skip("set PEDESTRIAN_BROWSER=1 to open the page in a browser, which takes seconds")
@@ -50,7 +51,7 @@ func browser(t testing.TB) *tab {
 	must(t, cmd.Start())
 	theirIn.Close()
 	theirOut.Close()
-	b := &tab{t: t, in: in, out: out}
+	b := &Tab{t: t, in: in, out: out}
 	t.Cleanup(func() {
 		in.Close() // ends the browser
 		late := time.AfterFunc(5*time.Second, func() { cmd.Process.Kill() })
@@ -60,11 +61,11 @@ func browser(t testing.TB) *tab {
 		os.RemoveAll(home)
 	})
 	var target struct{ TargetID, SessionID string }
-	b.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
-	b.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &target)
+	b.Call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
+	b.Call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &target)
 	b.session = target.SessionID
 	for _, domain := range []string{"Page", "Runtime", "Log"} {
-		b.call(domain+".enable", nil, nil)
+		b.Call(domain+".enable", nil, nil)
 	}
 	return b
 }
