@@ -48,7 +48,9 @@ func lives(list []turn, share bool) (all []*life) {
 		for _, b := range t.op.Uses {
 			of[slot{b, again[b]}].last = i
 		}
-		returned[t.op.Out] = true
+		if t.op.Out != nil { // on WebAssembly, Go 1.26 loses a nil key of a map with more than 896 entries, and crashes
+			returned[t.op.Out] = true
+		}
 		if in := t.op.Inputs; t.op.Over && share && in[0].Out != nil {
 			pairs = append(pairs, pair{of[slot{in[0].Out, again[in[0].Out]}], of[slot{t.op.Out, t.again}], i})
 		}
