@@ -36,7 +36,7 @@ const largest = values => values.reduce((most, x) => Math.max(most, Math.abs(x))
 function field(name, rows, cols, ask) {
   const canvas = make("canvas", {tabIndex: 0, width: cols, height: rows}), mark = make("i", {});
   const box = make("div", {className: "field"}, canvas, mark);
-  const cell = Math.max(3, Math.min(12, Math.floor(560 / cols)));
+  const cell = Math.max(3, Math.min(6, Math.floor(560 / cols)));
   box.style.setProperty("--width", `${cell * cols + 2}px`);
   box.style.setProperty("--height", `${Math.max(cell, rows === 1 ? 16 : 3) * rows}px`);
   canvas.setAttribute("role", "application");
@@ -124,6 +124,7 @@ function chart(svg, lanes, uniform) {
       const mean = some.reduce((a, b) => a + b) / some.length;
       points.push(`${x(s + some.length / 2 + 0.5).toFixed(1)},${y(mean).toFixed(1)}`);
     }
+    if (points.length === 1) points.push(points[0]); // a dot
     parts.push(tag("polyline", {class: i ? "second" : "first", points: points.join(" ")}));
   });
   svg.replaceChildren(...parts);
