@@ -77,7 +77,7 @@ func fits(change func(c *Choice)) bool {
 }
 
 // scheduled is the number of steps after which the learning rate has become small.
-const scheduled = 2000
+const scheduled = 3000
 
 // config returns the model of about 20,000 parameters and its training. The sizes of the vocabulary and of the text
 // come from the task.
@@ -86,7 +86,7 @@ func (c Choice) config() gpt.Config {
 	g.NLayer, g.NHead, g.NEmbd, g.NInner, g.Head = 2, 4, 32, 80, "linear"
 	g.Position, g.Norm, g.Attention = c.Position, c.Norm, c.Attention
 	g.Options.Offer("window", 4)
-	g.BatchSize, g.LearningRate, g.MinLR, g.WarmupIters = 16, 5e-3, 5e-4, 50
+	g.BatchSize, g.LearningRate, g.MinLR, g.WarmupIters = 8, 5e-3, 5e-4, 50
 	g.MaxIters, g.LRDecayIters, g.Seed, g.Threads = scheduled, scheduled, c.Seed, 1
 	return g
 }

@@ -122,7 +122,7 @@ func readerText(c *gpt.Config, written string) (d data, err error) {
 	if n := d.tok.Size(); n > mostCharacters {
 		return d, errors.Errorf("text: got %d different characters, want at most %d", n, mostCharacters)
 	}
-	c.VocabSize, c.BlockSize, c.BatchSize = d.tok.Size(), 24, 6
+	c.VocabSize, c.BlockSize, c.BatchSize = d.tok.Size(), 24, 3
 	d.Corpus, err = text.NewCorpus(written, d.tok, c.BlockSize)
 	d.prompt = string([]rune(written)[:4])
 	return d, err
