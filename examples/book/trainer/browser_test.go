@@ -58,8 +58,9 @@ func trains(t *testing.T, b *browser.Tab, page string) {
 	b.Ask(`document.getElementById("train").click()`)
 	until(t, b, "training", `lanes[0].losses.length > 200`)
 	b.Ask(`document.getElementById("train").click()`)
-	if took, err := strconv.ParseFloat(b.Ask(`lanes[0].took`), 64); err != nil || took > 30 {
-		t.Errorf("got %v ms for a step (%v), want at most 30", took, err)
+	const most = 300 // ten times what it may take on two idle processors
+	if took, err := strconv.ParseFloat(b.Ask(`lanes[0].took`), 64); err != nil || took > most {
+		t.Errorf("got %v ms for a step (%v), want at most %d", took, err, most)
 	} else {
 		t.Logf("%.1f ms for a step", took)
 	}

@@ -60,7 +60,7 @@ func goCommand(ctx context.Context, environment []string, arguments ...string) (
 	return out, errors.Wrapf(err, "trainer: go %s: %s", arguments[0], strings.TrimSpace(complaints.String()))
 }
 
-// goPackage is what go list says of a package.
+// goPackage holds what go list says about a package.
 type goPackage struct {
 	ImportPath, Dir string
 	GoFiles         []string

@@ -26,7 +26,11 @@ func TestWebAssembly(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("size", func(t *testing.T) { sizeOf(t, wasm) })
-	t.Run("bits", func(t *testing.T) { bitsOf(t, wasm) })
+	every := 6 // one choice of six
+	if os.Getenv("NIGHTLY") != "" {
+		every = 1
+	}
+	t.Run("bits", func(t *testing.T) { bitsOf(t, wasm, every) })
 }
 
 // sizeOf asserts that the program of the page has at most 4 MB, compressed.
@@ -46,11 +50,11 @@ func sizeOf(t *testing.T, wasm []byte) {
 
 // bitsOf asserts that the program of the page answers as the native one does: with equal losses, weights, samples,
 // attention and hashes, for every choice, and with gradients that agree. So nothing that it needs is cut.
-func bitsOf(t *testing.T, wasm []byte) {
+func bitsOf(t *testing.T, wasm []byte, every int) {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("node is not installed, which runs the WebAssembly")
 	}
-	requests := everyRequest(t)
+	requests := everyRequest(t, every)
 	path := filepath.Join(t.TempDir(), "trainer.wasm")
 	if err := os.WriteFile(path, wasm, 0o644); err != nil {
 		t.Fatal(err)
@@ -90,8 +94,8 @@ func bitsOf(t *testing.T, wasm []byte) {
 	}
 }
 
-// everyRequest returns requests that begin with every choice, or with some of them unless it is night.
-func everyRequest(t *testing.T) (list []string) {
+// everyRequest returns requests that begin with one choice in so many.
+func everyRequest(t *testing.T, every int) (list []string) {
 	var s session.Session
 	var c session.Choices
 	if err := json.Unmarshal(s.Handle([]byte(`{"do":"choices"}`)), &c); err != nil {
@@ -110,10 +114,6 @@ func everyRequest(t *testing.T) (list []string) {
 	add(`{"do":"step","steps":50}`)
 	add(`{"do":"hash"}`)
 	one("task", "text")
-	every := 6
-	if os.Getenv("NIGHTLY") != "" {
-		every = 1
-	}
 	for i, name := range c.Attentions {
 		if i%every == every-1 {
 			one("attention", name)

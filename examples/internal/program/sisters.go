@@ -21,6 +21,7 @@ func Sisters() [][2]string {
 		{"lab replay", "data n other_commit quick replay trials"},
 		{"bench", "arms baseline preset shape steps weights compare gomlx llama python quick"},
 		{"book", "serve"},
+		{"hash", "data steps task"},
 		{"graph", "preset dot"},
 		{"chat", "adapter model template weights cut min_p repetition_penalty system temperature tokens top_k top_p " +
 			"body " +

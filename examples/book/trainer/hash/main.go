@@ -37,6 +37,9 @@ func run(_ context.Context, args []string, stdout, stderr io.Writer) error {
 	if steps < 1 {
 		return errors.Errorf("steps: got %d, want at least 1", steps)
 	}
+	if data != "" && c.Task != "text" {
+		return errors.Errorf("data: got a file with task %s, want it with task text", c.Task)
+	}
 	if data != "" {
 		text, err := file.ReadText(data, session.MostBytes)
 		if err != nil {

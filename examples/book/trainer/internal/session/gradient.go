@@ -107,7 +107,8 @@ func (r *run) gradient(name string, row, col int) (g Gradient, err error) {
 	case !ok:
 		return g, errors.Errorf("gradient: the model has no parameter %.80q", name)
 	case row < 0 || row >= w.Rows || col < 0 || col >= w.Cols:
-		return g, errors.Errorf("gradient: %s: got entry (%d, %d), want one of (%d, %d)", name, row, col, w.Rows, w.Cols)
+		return g, errors.Errorf("gradient: %s: got entry (%d, %d), want one of (%d, %d)",
+			name, row, col, w.Rows, w.Cols)
 	}
 	tokens, targets, err := r.batch()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Look is what a model is like after a step: its matrices, its samples, and what its attention does with one of them.
+// Look describes a model after a step: its matrices, its samples, and what its attention does with one of them.
 type Look struct {
 	Step     int      `json:"step"`
 	Matrices []Matrix `json:"matrices"`

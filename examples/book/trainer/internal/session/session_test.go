@@ -90,7 +90,8 @@ func TestEveryChoice(t *testing.T) {
 	var c session.Choices
 	ask(t, &s, session.Request{Do: "choices"}, &c)
 	if len(c.Tasks) != 3 || len(c.Positions) < 4 || len(c.Norms) < 4 || len(c.Attentions) < 15 {
-		t.Fatalf("got %d tasks, positions %v, norms %v, attentions %v", len(c.Tasks), c.Positions, c.Norms, c.Attentions)
+		t.Fatalf("got %d tasks, positions %v, norms %v, attentions %v",
+			len(c.Tasks), c.Positions, c.Norms, c.Attentions)
 	}
 	var list []session.Choice
 	for _, name := range c.Positions {

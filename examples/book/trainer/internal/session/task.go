@@ -14,7 +14,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// task is what a model learns: its data, and how a sample of its answers begins.
+// task names something to learn, and loads its data.
 type task struct {
 	name, about string
 	// load returns the data with its tokenizer, and sets the sizes of the configuration that depend on them.
@@ -35,7 +35,7 @@ type question struct{ ask, answer string }
 // tasks lists the tasks, the first one first in the page.
 func tasks() []task {
 	return []task{
-		{"sum", "adds two numbers below 100; the answer begins with its last digit, as one adds on paper", questions(sum)},
+		{"sum", "adds two numbers below 100; the answer begins with its last digit, as on paper", questions(sum)},
 		{"sort", "sorts four digits", questions(sorted)},
 		{"text", "continues a text of your own, character by character", readerText},
 	}
