@@ -13,11 +13,12 @@ import (
 type Token struct{ Row, ID int }
 
 // Generate begins a text with each prompt, one for every row, and yields at most n further tokens of each, as its
-// sampler draws them. A text ends before the first stop token, which is not yielded. Prompts may differ in length: all
-// rows advance together, so shorter texts are already continued while longer prompts are still read. Every text is
-// identical to the bit to the one that a Session of one row generates with the same prompt and a sampler of the same
-// seed, except with linear and Taylor attention, and with a tied head in float32, which add up one token and several in
-// another order. If a prompt is longer than the context, only its last tokens count.
+// sampler draws them. A text ends before the first stop token, which is not yielded, or when a Rule of its sampler
+// ends it. Prompts may differ in length: all rows advance together, so shorter texts are already continued while
+// longer prompts are still read. Every text is identical to the bit to the one that a Session of one row generates
+// with the same prompt and a sampler of the same seed, except with linear and Taylor attention, and with a tied head
+// in float32, which add up one token and several in another order. If a prompt is longer than the context, only its
+// last tokens count.
 //
 // Generate first discards the texts so far. The loop ends with the last text, or with an error, for example when ctx
 // ends. Until then the Session is in use.
@@ -113,6 +114,10 @@ func (s *Session) draw(
 			continue
 		}
 		id, err := samplers[b].Draw(logits.Row(b), r.seen.IDs()...)
+		if errors.Is(err, search.ErrEnd) {
+			r.left = 0
+			continue
+		}
 		if err != nil {
 			yield(Token{Row: b}, errors.Wrap(s.inRow(b, err), "generate"))
 			return false

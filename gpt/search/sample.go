@@ -19,6 +19,7 @@ import (
 //
 //	z/θ where z > 0, else z·θ, of each token of the text so far    θ = RepetitionPenalty, Keskar et al. 2019
 //	z − FrequencyPenalty·n − PresencePenalty·[n > 0]               n: times that this Sampler has drawn the token
+//	the Rules, in their order, which add to z or forbid a token
 //	p = softmax(z/Temperature)                                     (Diab 13)
 //	the TopK likeliest tokens
 //	the fewest of these whose probabilities add up to TopP         (Diab 14)
@@ -36,9 +37,11 @@ type Sampler struct {
 	RepetitionPenalty float64 // 0 or 1: none; above 1 a text repeats itself less
 	FrequencyPenalty  float64 // 0: none; above 0 a token becomes less likely each time it is drawn
 	PresencePenalty   float64 // 0: none; above 0 a token becomes less likely once it was drawn
+	Rules             []Rule  // of this text; none by default
 	rng               *rand.Rand
 	drawn             map[int]int // number of draws of a token, if there is one of the two penalties above
 	choices           []choice
+	ruled             []float64 // logits of the rules
 	last              lastDraw
 	busy              sync.Mutex // held while it draws
 }
@@ -72,11 +75,16 @@ func (s *Sampler) Validate() error {
 		return errors.Errorf("sampler: temperature %v and nothing to draw with, want one from NewSampler",
 			s.Temperature)
 	}
+	for i, r := range s.Rules {
+		if r == nil {
+			return errors.Errorf("rules: rule %d is nil, want one such as Bias", i)
+		}
+	}
 	return nil
 }
 
 // Draw returns a token id. before holds the tokens of the text so far, including the prompt's, in any order; only a
-// RepetitionPenalty uses them.
+// RepetitionPenalty uses them. It returns ErrEnd if a Rule ends the text.
 func (s *Sampler) Draw(logits graph.Tensor, before ...int) (int, error) {
 	if err := s.Validate(); err != nil {
 		return 0, err
@@ -100,7 +108,7 @@ func (s *Sampler) Draw(logits graph.Tensor, before ...int) (int, error) {
 	}
 	s.count(id)
 	s.last = lastDraw{id, logits.F32, logits.F64}
-	return id, nil
+	return id, s.tell(id)
 }
 
 // read makes a choice of every logit, and returns the one with the largest logit.
@@ -117,6 +125,9 @@ func (s *Sampler) read(logits graph.Tensor, before []int) (best choice, err erro
 		return best, errors.New("sampler: no logits")
 	}
 	if err := s.penalise(logits, before); err != nil {
+		return best, err
+	}
+	if err := s.rule(); err != nil {
 		return best, err
 	}
 	best = slices.MaxFunc(s.choices, func(a, b choice) int { return cmp.Compare(a.p, b.p) })

@@ -83,8 +83,9 @@ func New(n decode.Network, lanes, queue int) (*Service, error) {
 }
 
 // Generate yields the tokens with which the text of r continues, as Run draws them. It ends after r.Tokens tokens,
-// before a stop token, when the context of the network is full, or with an error, for example when ctx ends. The lane
-// becomes free when the loop ends. Generate yields ErrFull if all lanes and places are taken.
+// before a stop token, when a Rule of the sampler ends it, when the context of the network is full, or with an
+// error, for example when ctx ends. The lane becomes free when the loop ends. Generate yields ErrFull if all lanes
+// and places are taken.
 func (s *Service) Generate(ctx context.Context, r Request) iter.Seq2[Drawn, error] {
 	return func(yield func(Drawn, error) bool) {
 		if err := s.check(ctx, r); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/internal/elementary"
+	"github.com/pkg/errors"
 )
 
 // text is a request with its progress.
@@ -62,6 +63,9 @@ func (t *text) follow(ctx context.Context, ended <-chan struct{}, yield func(Dra
 // take draws the next token from the logits z, and reports whether the text goes on.
 func (t *text) take(z graph.Tensor) (more bool, err error) {
 	id, err := t.Sampler.Draw(z, t.seen.IDs()...)
+	if errors.Is(err, search.ErrEnd) {
+		return false, nil
+	}
 	if err != nil || slices.Contains(t.Stop, id) {
 		return false, err
 	}
