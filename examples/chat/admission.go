@@ -42,14 +42,24 @@ func (s *server) full() failure {
 			s.options.lanes, s.options.queue)}
 }
 
-// place takes a place for a request, which leave gives back.
-func (s *server) place() (leave func(), err error) {
-	select {
-	case s.admission.places <- struct{}{}:
-		return sync.OnceFunc(func() { <-s.admission.places }), nil
-	default:
-		return nil, s.full()
+// place takes a place for each of n answers, which leave gives back.
+func (s *server) place(n int) (leave func(), err error) {
+	taken := 0
+	leave = sync.OnceFunc(func() {
+		for range taken {
+			<-s.admission.places
+		}
+	})
+	for taken < n {
+		select {
+		case s.admission.places <- struct{}{}:
+			taken++
+		default:
+			leave()
+			return nil, s.full()
+		}
 	}
+	return leave, nil
 }
 
 // working waits until the budget has room for the work on a body, which release gives back.

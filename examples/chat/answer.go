@@ -19,6 +19,8 @@ type question struct {
 	stop    []string // texts that end the answer, of which they are no part
 	top     int      // the number of likeliest tokens to report with each token
 	salt    string   // of service.Request
+	echo    string   // text before the answer
+	choices func(i int) *search.Sampler
 }
 
 // token is a token of an answer, with its text and the place of that in the answer.
@@ -44,14 +46,14 @@ const (
 // reason why the answer ended. It ends early with an error of say.
 func (e *engine) answer(ctx context.Context, q question, say func(part) error) (drawn int, finish string, err error) {
 	var waiting []token
-	at, stopped := 0, false
+	at, stopped, tok := 0, false, e.speaks()
 	ids := func(yield func(int, error) bool) {
 		r := service.Request{
 			Prompt: q.prompt, Tokens: q.tokens, Sampler: q.sampler, Stop: e.ends, Top: q.top, Salt: q.salt,
 		}
 		for d, err := range e.service.Generate(ctx, r) {
 			if err == nil {
-				s, _ := e.tok.Decode([]int{d.ID}) // Stream reports the error
+				s, _ := tok.Decode([]int{d.ID}) // Stream reports the error
 				waiting = append(waiting, token{d, s, at})
 				at += len(s)
 				drawn++
@@ -63,7 +65,7 @@ func (e *engine) answer(ctx context.Context, q question, say func(part) error) (
 		}
 	}
 	said := 0
-	for piece, err := range text.Stream(e.tok, ids, q.stop...) {
+	for piece, err := range text.Stream(tok, ids, q.stop...) {
 		if err != nil {
 			return drawn, "", err
 		}

@@ -11,12 +11,16 @@
 // pipe are messages, too.
 //
 // The server answers POST /v1/chat/completions and /v1/completions, also as a stream, and GET /v1/models. It accepts
-// temperature, top_p, top_k, min_p, seed, stop, max_tokens, logprobs, and the penalties of frequency, presence and
-// repetition, whose defaults are the flags. Every other key that would change an answer is refused by name, such as
-// tools; what is ignored, such as reasoning_effort, is logged. Conversations share batches: they join and leave at any
-// token (package gpt/decode). A prompt that begins like an earlier one starts from its keys and values; cache_salt, a
-// secret of the client as in vLLM, and -isolate keep clients apart. Requests are bounded in number and in memory before
-// they are read.
+// temperature, top_p, top_k, min_p, seed, n, stop, max_tokens, logprobs, logit_bias, echo, and the penalties of
+// frequency, presence and repetition, whose defaults are the flags. Every other key that would change an answer is
+// refused by name; what is ignored, such as reasoning_effort, is logged. Special tokens are never text of an answer.
+//
+// GET /health says whether the server takes requests, and /metrics counts them in Prometheus' form; -log logs each.
+// -cors lets the pages of an origin use the server, and -alias names the model.
+//
+// Conversations share batches: they join and leave at any token (package gpt/decode). A prompt that begins like an
+// earlier one starts from its keys and values; cache_salt, a secret of the client as in vLLM, and -isolate keep clients
+// apart. Requests are bounded in number and in memory before they are read.
 package main
 
 import (

@@ -25,6 +25,7 @@ type engine struct {
 	template chat.Template
 	chat     func() (*chat.Writer, error) // the template, parsed at its first use
 	ends     []int                        // tokens that end an answer
+	special  map[int]bool                 // tokens without a text
 	context  int
 	service  *service.Service
 }
@@ -45,6 +46,9 @@ func (o options) open(stderr io.Writer) (e *engine, err error) {
 		}
 		e.name = filepath.Base(o.model)
 	}
+	if o.alias != "" {
+		e.name = o.alias
+	}
 	cp, err := folder.Kind("").Load(o.model, stderr)
 	if err != nil {
 		return nil, err
@@ -57,7 +61,7 @@ func (o options) open(stderr io.Writer) (e *engine, err error) {
 	if err != nil {
 		return nil, err
 	}
-	e.tok = tok
+	e.tok, e.special = tok, specials(tok)
 	if e.template, err = folder.Template(cp, o.template); err != nil {
 		return nil, err
 	}

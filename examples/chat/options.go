@@ -4,6 +4,7 @@ import (
 	"flag"
 	"io"
 	"math/rand/v2"
+	"net/url"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/folder"
@@ -20,10 +21,10 @@ type options struct {
 	blockSize, tokens                int
 	cut                              bool
 	sampling                         sampling
-	serve, key                       string
+	serve, key, alias, cors          string
 	lanes, queue                     int
 	body                             int64
-	isolate                          bool
+	isolate, log                     bool
 }
 
 // sampling holds the settings of a search.Sampler.
@@ -72,6 +73,9 @@ func (o *options) flags(stderr io.Writer) *program.FlagSet {
 		fs.StringVar(&o.serve, "serve", "",
 			"address such as :8080, which is for this machine alone; 0.0.0.0:8080 is for others, too")
 		fs.StringVar(&o.key, "key", "", "the key that clients must send; by default none")
+		fs.StringVar(&o.alias, "alias", "", "the name of the model in requests and answers; by default that of its folder")
+		fs.StringVar(&o.cors, "cors", "", "an origin such as https://example.org whose pages may use the server; * is all")
+		fs.BoolVar(&o.log, "log", false, "log each request with its status, its tokens and its times, without its content")
 		fs.IntVar(&o.lanes, "lanes", 8, "number of answers that are written at once")
 		fs.IntVar(&o.queue, "queue", 64, "number of requests that wait for a lane")
 		fs.Int64Var(&o.body, "body", 1<<20, "the largest number of bytes of a request")
@@ -89,7 +93,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		return o, err
 	}
 	given := fs.Given()
-	for _, name := range []string{"key", "lanes", "queue", "body", "isolate"} {
+	for _, name := range []string{"key", "alias", "cors", "log", "lanes", "queue", "body", "isolate"} {
 		if given[name] && o.serve == "" {
 			return o, errors.Errorf("-%s: read with -serve alone; give both", name)
 		}
@@ -113,10 +117,25 @@ func (o options) check() error {
 			return errors.Errorf("-%s: got %d, want %d to %d", size.name, size.got, size.least, size.most)
 		}
 	}
+	if err := checkOrigin(o.cors); err != nil {
+		return err
+	}
 	if o.weights != "" {
 		if err := o.weights.Validate(); err != nil {
 			return errors.Wrap(err, "-weights")
 		}
 	}
 	return o.sampling.sampler().Validate()
+}
+
+// checkOrigin returns an error unless s is empty, * or an origin.
+func checkOrigin(s string) error {
+	if s == "" || s == "*" {
+		return nil
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" || u.Scheme+"://"+u.Host != s {
+		return errors.Errorf("-cors: got %q, want an origin such as https://example.org, or *", s)
+	}
+	return nil
 }

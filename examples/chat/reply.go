@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
@@ -15,35 +15,33 @@ import (
 	"github.com/pkg/errors"
 )
 
-// reply is an answer in OpenAI's form, of a chat or of a text to continue.
+// reply is an answer in OpenAI's form.
 type reply struct {
 	*server
 	request
-	chat    bool
-	id      string
-	created int64
-	offset  int    // of the next token's text, in bytes
-	begun   bool   // a part of the stream has been sent
-	speak   func() // is called before anything is written: see presence
-	leave   func() // gives back the place, before the client knows that its answer is complete
+	form     form
+	exchange *exchange
+	id       string
+	created  int64
+	offsets  []int  // of the next token's text of each choice, in bytes
+	spoke    []bool // a part of the choice has been sent
+	begun    bool   // a part of the stream has been sent
+	speak    func() // is called before anything is written: see presence
+	leave    func() // gives back the places, before the client knows that its answer is complete
 }
 
-// complete answers a request to complete a chat, or a text.
-func (s *server) complete(chat bool) http.HandlerFunc {
+// complete answers a request of a form.
+func (s *server) complete(f form) http.HandlerFunc {
 	return func(w http.ResponseWriter, h *http.Request) {
-		r := &reply{server: s, chat: chat, created: time.Now().Unix()}
-		kind := "cmpl"
-		if chat {
-			kind = "chatcmpl"
-		}
-		r.id = fmt.Sprintf("%s-%d-%d", kind, r.created, s.count.Add(1))
+		r := &reply{server: s, form: f, created: time.Now().Unix(), exchange: exchangeOf(w)}
+		r.id = fmt.Sprintf("%s-%d-%d", f.kind(), r.created, s.count.Add(1))
 		r.speak = func() {}
 		err := s.try(h, func() error { return r.reply(w, h) })
 		r.speak()
 		switch {
 		case err == nil || errors.Is(err, errLeft):
 		case r.begun:
-			r.send(w, s.failureOf(err).object())
+			r.send(s.failureOf(err).object())
 		default:
 			fail(w, s.failureOf(err))
 		}
@@ -67,20 +65,27 @@ func (r *reply) reply(w http.ResponseWriter, h *http.Request) error {
 	}
 	ctx, speak := presence(h)
 	r.speak = speak
-	if r.leave, err = r.place(); err != nil {
+	one, err := r.place(1)
+	if err != nil {
 		return err
 	}
-	defer r.leave()
+	defer one()
 	q, err := r.prepared(ctx, data)
 	release()
-	switch {
-	case err != nil:
-	case r.stream:
-		err = r.streams(ctx, w, q)
-	default:
-		err = r.whole(ctx, w, q)
+	if err != nil {
+		return program.Cause(ctx, err)
 	}
-	return program.Cause(ctx, err)
+	more, err := r.place(r.n - 1)
+	if err != nil {
+		return err
+	}
+	defer more()
+	r.leave, r.offsets, r.spoke = func() { one(); more() }, make([]int, r.n), make([]bool, r.n)
+	r.exchange.reads(len(q.prompt))
+	if r.stream {
+		return program.Cause(ctx, r.streams(ctx, h, q))
+	}
+	return program.Cause(ctx, r.whole(ctx, h, q))
 }
 
 // prepared reads the body of a request and returns its question, as soon as the budget has room for that.
@@ -90,7 +95,7 @@ func (r *reply) prepared(ctx context.Context, data []byte) (q question, err erro
 		return q, err
 	}
 	defer finish()
-	r.request, q, err = r.question(ctx, data, r.chat)
+	r.request, q, err = r.question(ctx, data, r.form)
 	r.note(r.ignored)
 	return q, err
 }
@@ -113,36 +118,59 @@ func (s *server) failureOf(err error) failure {
 	return failure{http.StatusBadRequest, "invalid_request_error", "", "", err.Error()}
 }
 
+// total returns the answers with the numbers of their tokens.
+func total(q question, all []answered, ends []ending) (_ []answered, u usage) {
+	u.prompt = len(q.prompt)
+	for i, e := range ends {
+		all[i].ending = e
+		u.drawn += e.drawn
+	}
+	return all, u
+}
+
 // whole answers in one piece.
-func (r *reply) whole(ctx context.Context, w http.ResponseWriter, q question) error {
-	var all part
-	drawn, finish, err := r.answer(ctx, q, func(p part) error {
-		all.text += p.text
-		all.tokens = append(all.tokens, p.tokens...)
+func (r *reply) whole(ctx context.Context, h *http.Request, q question) error {
+	all := make([]answered, r.n)
+	ends, err := r.answers(ctx, h, q, func(i int, p part) error {
+		all[i].text += p.text
+		all[i].tokens = append(all[i].tokens, p.tokens...)
 		return nil
 	})
 	r.leave()
 	if err != nil {
 		return err
 	}
-	choice := r.choice(all, finish)
-	if r.chat {
-		choice["message"] = map[string]any{"role": "assistant", "content": all.text, "refusal": nil}
-	}
-	object := r.object(choice)
-	object["usage"] = usage(len(q.prompt), drawn)
+	all, u := total(q, all, ends)
+	object := r.form.whole(r, all, u)
 	r.speak()
-	r.write(w, http.StatusOK, object) // a client that left is not an error
+	r.write(r.exchange, http.StatusOK, object) // a client that left is not an error
 	return nil
 }
 
+// streams answers in pieces, as server-sent events.
+func (r *reply) streams(ctx context.Context, h *http.Request, q question) error {
+	ends, err := r.answers(ctx, h, q, func(i int, p part) error { return r.form.piece(r, i, p) })
+	r.leave()
+	if err != nil {
+		return err
+	}
+	all, u := total(q, make([]answered, r.n), ends)
+	return r.form.last(r, all, u)
+}
+
 // send writes an event of a stream.
-func (r *reply) send(w http.ResponseWriter, object any) error {
+func (r *reply) send(object any) error {
 	data, err := json.Marshal(object)
 	if err != nil {
 		return err
 	}
+	return r.event(fmt.Sprintf("data: %s\n\n", data))
+}
+
+// event writes the lines of an event.
+func (r *reply) event(lines string) error {
 	r.speak()
+	w := r.exchange
 	control := http.NewResponseController(w)
 	if err := control.SetWriteDeadline(time.Now().Add(r.patience)); err != nil {
 		return errLeft
@@ -152,79 +180,36 @@ func (r *reply) send(w http.ResponseWriter, object any) error {
 		w.Header().Set("Content-Type", "text/event-stream")
 		w.Header().Set("Cache-Control", "no-store")
 	}
-	if _, err := fmt.Fprintf(w, "data: %s\n\n", data); err != nil || control.Flush() != nil {
+	if _, err := io.WriteString(w, lines); err != nil || control.Flush() != nil {
 		return errLeft
 	}
 	return nil
 }
 
-// streams answers in pieces, as server-sent events.
-func (r *reply) streams(ctx context.Context, w http.ResponseWriter, q question) error {
-	chunk := func(p part, finish any) error {
-		choice := r.choice(p, finish)
-		if r.chat {
-			delta := map[string]any{}
-			if !r.begun {
-				delta["role"] = "assistant"
-			}
-			if finish == nil {
-				delta["content"] = p.text
-			}
-			choice["delta"] = delta
+// object returns an object of a kind with choices.
+func (r *reply) object(kind string, choices ...any) map[string]any {
+	return map[string]any{"id": r.id, "object": kind, "created": r.created, "model": r.name, "choices": choices}
+}
+
+// chunk sends a choice of a stream.
+func (r *reply) chunk(kind string, choice map[string]any) error {
+	object := r.object(kind, choice)
+	if r.streamUsage.IncludeUsage {
+		object["usage"] = nil
+	}
+	return r.send(object)
+}
+
+// done ends a stream of chunks.
+func (r *reply) done(kind string, u usage) error {
+	if r.streamUsage.IncludeUsage {
+		object := r.object(kind)
+		object["choices"], object["usage"] = []any{}, u.object()
+		if err := r.send(object); err != nil {
+			return err
 		}
-		object := r.object(choice)
-		if r.streamUsage.IncludeUsage {
-			object["usage"] = nil
-		}
-		return r.send(w, object)
 	}
-	drawn, finish, err := r.answer(ctx, q, func(p part) error { return chunk(p, nil) })
-	r.leave()
-	if err == nil {
-		err = chunk(part{}, finish)
-	}
-	if err == nil && r.streamUsage.IncludeUsage {
-		object := r.object(nil)
-		object["choices"], object["usage"] = []any{}, usage(len(q.prompt), drawn)
-		err = r.send(w, object)
-	}
-	if err == nil {
-		_, err = w.Write([]byte("data: [DONE]\n\n"))
-	}
-	return err
-}
-
-func usage(prompt, drawn int) map[string]any {
-	return map[string]any{"prompt_tokens": prompt, "completion_tokens": drawn, "total_tokens": prompt + drawn}
-}
-
-// object returns an object with a choice.
-func (r *reply) object(choice map[string]any) map[string]any {
-	kind := "text_completion"
-	switch {
-	case r.chat && r.stream:
-		kind = "chat.completion.chunk"
-	case r.chat:
-		kind = "chat.completion"
-	}
-	return map[string]any{
-		"id": r.id, "object": kind, "created": r.created, "model": r.name, "choices": []any{choice},
-	}
-}
-
-// choice returns the one choice with a part of the answer, except for its message or delta.
-func (r *reply) choice(p part, finish any) map[string]any {
-	choice := map[string]any{"index": 0, "finish_reason": finish, "logprobs": nil}
-	switch {
-	case r.logprobs && r.chat:
-		choice["logprobs"] = map[string]any{"content": r.chatLogprobs(p.tokens), "refusal": nil}
-	case r.logprobs:
-		choice["logprobs"] = r.textLogprobs(p.tokens)
-	}
-	if !r.chat {
-		choice["text"] = p.text
-	}
-	return choice
+	return r.event("data: [DONE]\n\n")
 }
 
 // logprob returns a number that JSON can hold: OpenAI's for a probability of 0 is −9999.
@@ -244,11 +229,11 @@ func (r *reply) chatLogprobs(tokens []token) []any {
 		}
 		return map[string]any{"token": s, "logprob": logprob(x), "bytes": bytes}
 	}
-	list := []any{}
+	list, tok := []any{}, r.speaks()
 	for _, t := range tokens {
 		top := []any{}
 		for _, c := range t.Top {
-			s, _ := r.tok.Decode([]int{c.ID})
+			s, _ := tok.Decode([]int{c.ID})
 			top = append(top, of(s, c.LogProb))
 		}
 		one := of(t.text, t.LogProb)
@@ -256,22 +241,4 @@ func (r *reply) chatLogprobs(tokens []token) []any {
 		list = append(list, one)
 	}
 	return list
-}
-
-// textLogprobs returns the tokens with their log-probabilities as the completion of a text does.
-func (r *reply) textLogprobs(tokens []token) map[string]any {
-	names, probs, tops, offsets := []string{}, []float64{}, []any{}, []int{}
-	for _, t := range tokens {
-		top := map[string]float64{}
-		for _, c := range t.Top {
-			s, _ := r.tok.Decode([]int{c.ID})
-			top[s] = logprob(c.LogProb)
-		}
-		names, probs = append(names, t.text), append(probs, logprob(t.LogProb))
-		tops, offsets = append(tops, top), append(offsets, r.offset)
-		r.offset += len(t.text)
-	}
-	return map[string]any{
-		"tokens": names, "token_logprobs": probs, "top_logprobs": tops, "text_offset": slices.Clip(offsets),
-	}
 }

@@ -14,16 +14,20 @@ import (
 	"github.com/pkg/errors"
 )
 
-// request is a request for an answer, in OpenAI's keys.
+// request is a request for answers, in OpenAI's keys.
 type request struct {
 	model       string
 	messages    json.RawMessage
-	prompt      json.RawMessage
+	text        json.RawMessage // prompt
 	sampling    sampling
 	seed        *int64
 	stop        json.RawMessage
 	tokens      int
-	likeliest   int // top_logprobs, or logprobs of /v1/completions
+	n           int // answers
+	bias        map[int]float64
+	echo        bool
+	likeliest   int  // top_logprobs, or logprobs of /v1/completions
+	likely      *int // logprobs of /v1/completions
 	logprobs    bool
 	stream      bool
 	ignored     map[string]bool // keys
@@ -33,21 +37,15 @@ type request struct {
 	}
 }
 
-// keys returns the place of the value of every key that is read.
-func (r *request) keys(talk bool) map[string]any {
-	keys := map[string]any{
+// keys returns the place of the value of every key that is read in every form.
+func (r *request) keys() map[string]any {
+	return map[string]any{
 		"model": &r.model, "stream": &r.stream, "stream_options": &r.streamUsage, "stop": &r.stop, "seed": &r.seed,
 		"max_tokens": &r.tokens, "temperature": &r.sampling.Temperature, "top_p": &r.sampling.TopP,
 		"top_k": &r.sampling.TopK, "min_p": &r.sampling.MinP, "repetition_penalty": &r.sampling.Repetition,
 		"frequency_penalty": &r.sampling.frequency, "presence_penalty": &r.sampling.presence, "cache_salt": &r.salt,
+		"logit_bias": &r.bias,
 	}
-	if talk {
-		keys["messages"], keys["max_completion_tokens"] = &r.messages, &r.tokens
-		keys["logprobs"], keys["top_logprobs"] = &r.logprobs, &r.likeliest
-	} else {
-		keys["prompt"], keys["logprobs"] = &r.prompt, &r.likeliest
-	}
-	return keys
 }
 
 // neutral lists keys that would change an answer, with the values that do not.
@@ -55,7 +53,7 @@ func neutral() map[string][]string {
 	return map[string][]string{
 		"tools": {`[]`}, "tool_choice": {`"none"`, `"auto"`},
 		"functions": {`[]`}, "function_call": {`"none"`, `"auto"`},
-		"logit_bias": {`{}`}, "response_format": {`{"type":"text"}`}, "modalities": {`["text"]`},
+		"response_format": {`{"type":"text"}`}, "modalities": {`["text"]`},
 		"n": {`1`}, "best_of": {`1`}, "echo": {`false`}, "suffix": {`""`}, "options": {`{}`},
 	}
 }
@@ -73,13 +71,14 @@ func invalid(key, format string, args ...any) failure {
 }
 
 // read reads a request. Keys and values that are not understood are refused by name.
-func (s *server) read(data []byte, talk bool) (r request, err error) {
-	r.tokens, r.sampling, r.ignored = s.options.tokens, s.options.sampling, map[string]bool{}
+func (s *server) read(data []byte, f form) (r request, err error) {
+	r.n, r.tokens, r.sampling, r.ignored = 1, s.options.tokens, s.options.sampling, map[string]bool{}
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(data, &all); err != nil || all == nil {
 		return r, failure{http.StatusBadRequest, "invalid_request_error", "", "", "the body is not an object of JSON"}
 	}
-	keys, neutral := r.keys(talk), neutral()
+	keys, neutral := r.keys(), neutral()
+	maps.Copy(keys, f.keys(&r))
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		raw := all[key]
 		to, known := keys[key]
@@ -106,10 +105,10 @@ func (s *server) read(data []byte, talk bool) (r request, err error) {
 	if r.seed != nil {
 		r.sampling.seed = max(1, uint64(*r.seed)) // 0 means another one for each answer
 	}
-	if _, given := all["logprobs"]; given && !talk && string(all["logprobs"]) != "null" {
-		r.logprobs = true
+	if err := f.check(&r); err != nil {
+		return r, err
 	}
-	return r, r.check(talk)
+	return r, s.check(&r)
 }
 
 // clipped returns the beginning of a value.
@@ -120,11 +119,8 @@ func clipped(raw json.RawMessage) string {
 	return string(raw)
 }
 
-func (r *request) check(talk bool) error {
-	likeliest, most := "top_logprobs", 20
-	if !talk {
-		likeliest, most = "logprobs", 5
-	}
+// check returns an error for a request of any form that cannot be answered.
+func (s *server) check(r *request) error {
 	for name, got := range map[string]float64{
 		"frequency_penalty": r.sampling.frequency, "presence_penalty": r.sampling.presence,
 	} {
@@ -132,19 +128,23 @@ func (r *request) check(talk bool) error {
 			return invalid(name, "got %v, want -2 to 2", got)
 		}
 	}
-	switch {
-	case r.tokens < 1 || r.tokens > mostTokens:
-		return invalid("max_tokens", "got %d, want 1 to %d", r.tokens, mostTokens)
+	least := 1
+	if r.echo {
+		least = 0
+	}
+	switch most := min(mostChoices, cap(s.admission.places)); {
+	case r.tokens < least || r.tokens > mostTokens:
+		return invalid("max_tokens", "got %d, want %d to %d", r.tokens, least, mostTokens)
+	case r.n < 1 || r.n > most:
+		return invalid("n", "got %d, want 1 to %d", r.n, most)
 	case r.salt != nil && *r.salt == "":
 		return invalid("cache_salt", "got an empty text, want a secret of the client")
-	case r.likeliest < 0 || r.likeliest > most:
-		return invalid(likeliest, "got %d, want 0 to %d", r.likeliest, most)
-	case r.likeliest > 0 && !r.logprobs:
-		return invalid("top_logprobs", "got %d without logprobs", r.likeliest)
-	case talk && len(r.messages) == 0:
-		return invalid("messages", "got none, want 1 or more")
-	case !talk && len(r.prompt) == 0:
-		return invalid("prompt", "got none, want a text")
+	}
+	for id, bias := range r.bias {
+		if id < 0 || id >= s.tok.Size() || !(bias >= -100 && bias <= 100) {
+			return invalid("logit_bias", "got %v for the token %d, want -100 to 100 for tokens of 0 … %d",
+				bias, id, s.tok.Size()-1)
+		}
 	}
 	if err := r.sampling.sampler().Validate(); err != nil {
 		return failure{http.StatusBadRequest, "invalid_request_error", "", "", err.Error()}
@@ -248,16 +248,16 @@ func (s *server) begins(r *request) ([]int, error) {
 	var list []string
 	var ids []int
 	switch {
-	case json.Unmarshal(r.prompt, &one) == nil:
-	case json.Unmarshal(r.prompt, &ids) == nil && len(ids) > 0:
+	case json.Unmarshal(r.text, &one) == nil:
+	case json.Unmarshal(r.text, &ids) == nil && len(ids) > 0:
 		for _, id := range ids {
 			if id < 0 || id >= s.tok.Size() {
 				return nil, invalid("prompt", "got the token %d, not in 0 … %d", id, s.tok.Size()-1)
 			}
 		}
 		return ids, nil
-	case json.Unmarshal(r.prompt, &list) != nil || len(list) == 0:
-		return nil, invalid("prompt", "got %s, want a text or a list of tokens", clipped(r.prompt))
+	case json.Unmarshal(r.text, &list) != nil || len(list) == 0:
+		return nil, invalid("prompt", "got %s, want a text or a list of tokens", clipped(r.text))
 	case len(list) > 1:
 		return nil, invalid("prompt", "got %d texts, want one for each request", len(list))
 	default:
@@ -273,12 +273,12 @@ func (s *server) begins(r *request) ([]int, error) {
 	return ids, nil
 }
 
-// question reads the body of a request, and returns the request with its prompt and its sampler.
-func (s *server) question(ctx context.Context, data []byte, talk bool) (r request, q question, err error) {
-	if r, err = s.read(data, talk); err != nil {
+// question reads the body of a request, and returns the request with its prompt and its samplers.
+func (s *server) question(ctx context.Context, data []byte, f form) (r request, q question, err error) {
+	if r, err = s.read(data, f); err != nil {
 		return r, q, err
 	}
-	q.tokens, q.top, q.sampler = r.tokens, min(r.likeliest, s.tok.Size()), r.sampling.sampler()
+	q.tokens, q.top, q.choices = r.tokens, min(r.likeliest, s.tok.Size()), r.samplers()
 	switch {
 	case r.salt != nil:
 		q.salt = *r.salt
@@ -288,21 +288,17 @@ func (s *server) question(ctx context.Context, data []byte, talk bool) (r reques
 	if q.stop, err = r.stops(); err != nil {
 		return r, q, err
 	}
-	if talk {
-		var messages []chat.Message
-		if messages, err = r.conversation(); err == nil {
-			q.prompt, err = s.engine.prompt(ctx, messages, r.tokens, s.options.cut)
-		}
-	} else if q.prompt, err = s.begins(&r); err == nil {
-		q.prompt, err = s.continues(q.prompt, r.tokens, s.options.cut)
-	}
+	var key string
+	q.prompt, key, err = f.prompt(ctx, s, &r)
 	if long := (errTooLong{}); errors.As(err, &long) {
-		key := "prompt"
-		if talk {
-			key = "messages"
-		}
 		err = failure{http.StatusBadRequest, "invalid_request_error", key, "context_length_exceeded", long.Error()}
 	}
-	r.messages, r.prompt = nil, nil // the answer needs their memory no more
+	if err == nil && r.echo {
+		q.echo, err = s.echoes(q.prompt)
+	}
+	r.messages, r.text = nil, nil // the answer needs their memory no more
 	return r, q, err
 }
+
+// echoes returns the text of a prompt.
+func (s *server) echoes(ids []int) (string, error) { return s.speaks().Decode(ids) }

@@ -33,6 +33,7 @@ type server struct {
 
 	admission admission
 	log       *log.Logger
+	counts    counts
 	noted     sync.Map // keys that requests have had and that are ignored
 }
 
@@ -59,6 +60,9 @@ func serveUntil(ctx context.Context, o options, e *engine, stdout, stderr io.Wri
 	}
 	if !serve.Local(host) && o.key == "" {
 		fmt.Fprintln(stdout, "without -key: anybody who reaches this address may use the model")
+	}
+	if o.cors == "*" && o.key == "" {
+		fmt.Fprintln(stdout, "-cors * without -key: every page that you open may use the model")
 	}
 	defer e.start()()
 	return newServer(e, o, stderr).serve(ctx, l, host)
@@ -95,7 +99,7 @@ func (s *server) http(host string) *http.Server {
 func (s *server) try(r *http.Request, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.Printf("%s: panic: %s\n%s", r.Pattern, program.Shown(errors.Errorf("%v", p)), debug.Stack())
+			s.log.Printf("%s %s: panic: %s\n%s", r.Method, r.Pattern, program.Shown(errors.Errorf("%v", p)), debug.Stack())
 			err = failure{http.StatusInternalServerError, "server_error", "", "internal_error",
 				"the server failed; its log says where"}
 		}
@@ -110,30 +114,6 @@ func (s *server) note(keys map[string]bool) {
 			s.log.Printf("ignored: %s (this is said once)", key)
 		}
 	}
-}
-
-// handler returns the answers to all requests to a server at that host.
-func (s *server) handler(host string) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", s.page)
-	mux.Handle("GET /v1/models", s.keyed(s.models))
-	mux.Handle("GET /v1/models/{id...}", s.keyed(s.models))
-	mux.Handle("POST /v1/chat/completions", s.keyed(s.complete(true)))
-	mux.Handle("POST /v1/completions", s.keyed(s.complete(false)))
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		serve.Unread(w)
-		fail(w, failure{http.StatusNotFound, "invalid_request_error", "", "unknown_url", fmt.Sprintf("got %s %.100s, "+
-			"want POST /v1/chat/completions, POST /v1/completions or GET /v1/models", r.Method, r.URL.Path)})
-	})
-	refuse := func(w http.ResponseWriter, status int, message string) {
-		serve.Unread(w)
-		fail(w, failure{status, "invalid_request_error", "", "foreign_request", message})
-	}
-	return serve.Guard(host, refuse, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := s.try(r, func() error { mux.ServeHTTP(w, r); return nil }); err != nil {
-			fail(w, s.failureOf(err))
-		}
-	}))
 }
 
 // keyed calls h for requests with the server's key.
@@ -154,19 +134,6 @@ func (s *server) page(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	page.Chat{Title: s.name, Key: s.options.key != ""}.Write(w) // a client that left is not an error
-}
-
-// models lists the one model.
-func (s *server) models(w http.ResponseWriter, r *http.Request) {
-	model := map[string]any{"id": s.name, "object": "model", "created": s.began.Unix(), "owned_by": "pedestrian"}
-	switch id := r.PathValue("id"); {
-	case id == "":
-		s.write(w, http.StatusOK, map[string]any{"object": "list", "data": []any{model}})
-	case id != s.name:
-		fail(w, s.noModel(id))
-	default:
-		s.write(w, http.StatusOK, model)
-	}
 }
 
 func (s *server) noModel(id string) failure {

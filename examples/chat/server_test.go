@@ -206,9 +206,13 @@ func TestFailures(t *testing.T) {
 	}{
 		{"chat", `{` + hi + `,"tools":[{"type":"function"}]}`, 400, "tools", "this server can only do without it"},
 		{"chat", `{` + hi + `,"tool_choice":"required"}`, 400, "tool_choice", "without it"},
-		{"chat", `{` + hi + `,"n":2}`, 400, "n", "without it"},
+		{"chat", `{` + hi + `,"n":0}`, 400, "n", "want 1 to 72"},
+		{"chat", `{` + hi + `,"n":73}`, 400, "n", "want 1 to 72"},
+		{"chat", `{` + hi + `,"echo":true}`, 400, "echo", "without it"},
 		{"chat", `{` + hi + `,"response_format":{"type":"json_object"}}`, 400, "response_format", "without it"},
-		{"chat", `{` + hi + `,"logit_bias":{"5":1}}`, 400, "logit_bias", "without it"},
+		{"chat", `{` + hi + `,"logit_bias":{"512":1}}`, 400, "logit_bias", "the token 512"},
+		{"chat", `{` + hi + `,"logit_bias":{"5":101}}`, 400, "logit_bias", "got 101"},
+		{"chat", `{` + hi + `,"logit_bias":{"a":1}}`, 400, "logit_bias", "not of its type"},
 		{"chat", `{` + hi + `,"options":{"temperature":0}}`, 400, "options", "without it"},
 		{"chat", `{` + hi + `,"cache_salt":""}`, 400, "cache_salt", "want a secret"},
 		{"chat", `{` + hi + `,"cache_salt":3}`, 400, "cache_salt", "not of its type"},
@@ -258,7 +262,7 @@ func TestFailures(t *testing.T) {
 		{"text", `{"prompt":["a","b"]}`, 400, "prompt", "got 2 texts"},
 		{"text", `{"prompt":[0,512]}`, 400, "prompt", "512"},
 		{"text", `{"prompt":{}}`, 400, "prompt", "want a text or a list of tokens"},
-		{"text", `{"prompt":"a","echo":true}`, 400, "echo", "without it"},
+		{"text", `{"prompt":"a","echo":true,"logprobs":1}`, 400, "echo", "computes none of a prompt"},
 		{"text", `{"prompt":"a","logprobs":6}`, 400, "logprobs", "want 0 to 5"},
 		{"text", `{"prompt":"a","messages":[]}`, 400, "messages", "no such key"},
 		{"text", `{}`, 400, "prompt", "got none"},
@@ -604,7 +608,7 @@ func TestSalts(t *testing.T) {
 	for _, isolate := range []bool{false, true} {
 		s, url := served(t, "-isolate="+fmt.Sprint(isolate))
 		salt := func(more string) string {
-			_, q, err := s.question(t.Context(), []byte(`{`+hi+more+`}`), true)
+			_, q, err := s.question(t.Context(), []byte(`{`+hi+more+`}`), talk{})
 			must(t, err)
 			return q.salt
 		}

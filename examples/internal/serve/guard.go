@@ -17,8 +17,8 @@ func Text(w http.ResponseWriter, status int, message string) { http.Error(w, mes
 
 // Guard serves requests from this machine's own page or from a client, and refuses those made by a foreign page in a
 // reader's browser: under a foreign name that resolves to this machine (DNS rebinding), or from another origin. host is
-// that of Listen.
-func Guard(host string, refuse Refuse, h http.Handler) http.Handler {
+// that of Listen. Pages of the further origins are not foreign; * means every origin.
+func Guard(host string, refuse Refuse, h http.Handler, origins ...string) http.Handler {
 	names := []string{"localhost", strings.ToLower(host)}
 	if name, err := os.Hostname(); err == nil && !local(host) {
 		first, _, _ := strings.Cut(strings.ToLower(name), ".")
@@ -34,7 +34,7 @@ func Guard(host string, refuse Refuse, h http.Handler) http.Handler {
 		switch {
 		case !named(r.Host, host, names):
 			refuse(w, http.StatusForbidden, "this page is not served under the name "+r.Host)
-		case !ownOrigin(r):
+		case !ownOrigin(r) && !oneOf(origins, r.Header.Get("Origin")):
 			refuse(w, http.StatusForbidden, "this page is not for pages from elsewhere")
 		default:
 			h.ServeHTTP(w, r)
@@ -74,6 +74,11 @@ func named(requested, host string, names []string) bool {
 		return !local(host) || local(name)
 	}
 	return slices.Contains(names, name)
+}
+
+// oneOf reports whether an origin is one of a list.
+func oneOf(origins []string, origin string) bool {
+	return origin != "" && (slices.Contains(origins, origin) || slices.Contains(origins, "*"))
 }
 
 // ownOrigin reports whether a request comes from the page itself or from no page, or follows a link to the page.
