@@ -21,7 +21,21 @@ type Steps struct {
 // Steps compiles a step of n new tokens for each of batch texts, which are at one position, or each at its own if
 // positions is batch instead of 1. It returns nil if the network has a layer, or an edit, that cannot process the
 // newest tokens alone.
-func (net Network) Steps(batch, n, positions int, caches nn.Caches) (s *Steps, err error) {
+func (net Network) Steps(batch, n, positions int, caches nn.Caches) (*Steps, error) {
+	predict := func(l Layers, hidden graph.Expr) graph.Expr { return l.Predict(hidden) }
+	return net.steps(batch, n, positions, caches, predict, func(s *Steps, hidden, logits graph.Expr) (err error) {
+		if s.Hidden, err = graph.Compile(hidden); err != nil || n > 1 {
+			return err
+		}
+		s.Logits, err = graph.Compile(logits)
+		return err
+	})
+}
+
+// steps declares a step as Steps describes it, with what head makes of its hidden values, and compiles both.
+func (net Network) steps(batch, n, positions int, caches nn.Caches, head func(Layers, graph.Expr) graph.Expr,
+	compile func(s *Steps, hidden, headed graph.Expr) error) (s *Steps, err error) {
+
 	if err := net.Check(batch); err != nil {
 		return nil, err
 	}
@@ -44,10 +58,10 @@ func (net Network) Steps(batch, n, positions int, caches nn.Caches) (s *Steps, e
 			s = nil
 			return err
 		}
-		var hidden, logits graph.Expr
+		var hidden, headed graph.Expr
 		root.Try(func() {
 			hidden = layers.Step(s.Tokens, s.At)
-			logits = layers.Predict(hidden)
+			headed = head(layers, hidden)
 		})
 		if g.Edited() && !g.EditedByRows() {
 			s = nil // an error of an edit appears in Forward, too
@@ -56,11 +70,7 @@ func (net Network) Steps(batch, n, positions int, caches nn.Caches) (s *Steps, e
 		if err := g.Err(); err != nil {
 			return err
 		}
-		if s.Hidden, err = graph.Compile(hidden); err != nil || n > 1 {
-			return err
-		}
-		s.Logits, err = graph.Compile(logits)
-		return err
+		return compile(s, hidden, headed)
 	})
 	return s, err
 }
