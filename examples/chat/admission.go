@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/serve"
 	"github.com/pkg/errors"
 	"golang.org/x/sync/semaphore"
 )
@@ -60,6 +61,55 @@ func (s *server) place(n int) (leave func(), err error) {
 		}
 	}
 	return leave, nil
+}
+
+// visit is a request that has a place.
+type visit struct {
+	data    []byte
+	ctx     context.Context // ends when the client has left
+	speak   func()          // is called before anything is written: see presence
+	leave   func()          // gives back the place
+	release func()          // gives back the room for the data
+}
+
+// admit reads the body of a request and gives it a place, or returns why not. It returns a visit with all functions.
+func (s *server) admit(w http.ResponseWriter, h *http.Request) (v *visit, err error) {
+	v = &visit{ctx: h.Context(), speak: func() {}, leave: func() {}, release: func() {}}
+	switch {
+	case s.stopping.Load():
+		return v, s.stopped()
+	case len(s.admission.places) == cap(s.admission.places):
+		serve.Unread(w)
+		return v, s.full()
+	}
+	data, release, err := s.bodyOf(w, h)
+	if err != nil {
+		release()
+		serve.Unread(w)
+		return v, err
+	}
+	leave, err := s.place(1)
+	if err != nil {
+		release()
+		return v, err
+	}
+	v.data, v.release, v.leave = data, release, sync.OnceFunc(func() { release(); leave() })
+	v.ctx, v.speak = presence(h)
+	return v, nil
+}
+
+// prepared returns what f makes of the body of a visit, as soon as the budget has room for the work. It gives back the
+// room for the body.
+func prepared[T any](s *server, v *visit, f func(data []byte) (T, error)) (made T, err error) {
+	data := v.data
+	v.data = nil
+	defer v.release()
+	finish, err := s.working(v.ctx, data)
+	if err != nil {
+		return made, err
+	}
+	defer finish()
+	return f(data)
 }
 
 // working waits until the budget has room for the work on a body, which release gives back.

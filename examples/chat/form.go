@@ -142,7 +142,7 @@ func (continuation) check(r *request) error {
 }
 
 func (continuation) prompt(_ context.Context, s *server, r *request) (ids []int, key string, err error) {
-	if ids, err = s.begins(r); err == nil {
+	if ids, err = s.begins("prompt", r.text); err == nil {
 		ids, err = s.continues(ids, r.tokens, s.options.cut)
 	}
 	return ids, "prompt", err

@@ -28,6 +28,7 @@ type engine struct {
 	special  map[int]bool                 // tokens without a text
 	context  int
 	service  *service.Service
+	embedder func() (*embedder, error) // made at its first use
 }
 
 // mostContext is the context of a model with a longer one, unless -block_size says otherwise: the keys and values of
@@ -80,6 +81,7 @@ func (o options) open(stderr io.Writer) (e *engine, err error) {
 	if err != nil {
 		return nil, err
 	}
+	e.embedder = sync.OnceValues(func() (*embedder, error) { return newEmbedder(network, poolings()[o.pooling]) })
 	e.service, err = service.New(network, lanes, queue)
 	return e, err
 }

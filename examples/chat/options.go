@@ -3,14 +3,17 @@ package main
 import (
 	"flag"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/url"
+	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/folder"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/graph/stored"
+	"github.com/pedestrian-ml/pedestrian/internal/spelling"
 	"github.com/pkg/errors"
 )
 
@@ -21,7 +24,7 @@ type options struct {
 	blockSize, tokens                int
 	cut                              bool
 	sampling                         sampling
-	serve, key, alias, cors          string
+	serve, key, alias, cors, pooling string
 	lanes, queue                     int
 	body                             int64
 	isolate, log                     bool
@@ -75,6 +78,7 @@ func (o *options) flags(stderr io.Writer) *program.FlagSet {
 		fs.StringVar(&o.key, "key", "", "the key that clients must send; by default none")
 		fs.StringVar(&o.alias, "alias", "", "the name of the model in requests and answers; by default that of its folder")
 		fs.StringVar(&o.cors, "cors", "", "an origin such as https://example.org whose pages may use the server; * is all")
+		fs.StringVar(&o.pooling, "pooling", "mean", "the embedding of a text: the mean of its tokens' hidden values, or the last")
 		fs.BoolVar(&o.log, "log", false, "log each request with its status, its tokens and its times, without its content")
 		fs.IntVar(&o.lanes, "lanes", 8, "number of answers that are written at once")
 		fs.IntVar(&o.queue, "queue", 64, "number of requests that wait for a lane")
@@ -93,7 +97,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		return o, err
 	}
 	given := fs.Given()
-	for _, name := range []string{"key", "alias", "cors", "log", "lanes", "queue", "body", "isolate"} {
+	for _, name := range []string{"key", "alias", "cors", "log", "pooling", "lanes", "queue", "body", "isolate"} {
 		if given[name] && o.serve == "" {
 			return o, errors.Errorf("-%s: read with -serve alone; give both", name)
 		}
@@ -116,6 +120,10 @@ func (o options) check() error {
 		if size.got < size.least || size.got > size.most {
 			return errors.Errorf("-%s: got %d, want %d to %d", size.name, size.got, size.least, size.most)
 		}
+	}
+	if poolings()[o.pooling] == nil {
+		return errors.Errorf("-pooling: got %q, want mean or last%s", o.pooling,
+			spelling.Hint(o.pooling, slices.Collect(maps.Keys(poolings()))))
 	}
 	if err := checkOrigin(o.cors); err != nil {
 		return err

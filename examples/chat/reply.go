@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
-	"github.com/pedestrian-ml/pedestrian/examples/internal/serve"
 	"github.com/pedestrian-ml/pedestrian/gpt/service"
 	"github.com/pkg/errors"
 )
@@ -48,56 +47,33 @@ func (s *server) complete(f form) http.HandlerFunc {
 	}
 }
 
-// reply answers a request, or returns why not. The request is first admitted, then read and encoded, and then waits.
+// reply answers a request, or returns why not.
 func (r *reply) reply(w http.ResponseWriter, h *http.Request) error {
-	switch {
-	case r.stopping.Load():
-		return r.stopped()
-	case len(r.admission.places) == cap(r.admission.places):
-		serve.Unread(w)
-		return r.full()
-	}
-	data, release, err := r.bodyOf(w, h)
-	defer release()
-	if err != nil {
-		serve.Unread(w)
-		return err
-	}
-	ctx, speak := presence(h)
-	r.speak = speak
-	one, err := r.place(1)
+	v, err := r.admit(w, h)
+	r.speak = v.speak
+	defer v.leave()
 	if err != nil {
 		return err
 	}
-	defer one()
-	q, err := r.prepared(ctx, data)
-	release()
+	q, err := prepared(r.server, v, func(data []byte) (q question, err error) {
+		r.request, q, err = r.question(v.ctx, data, r.form)
+		r.note(r.ignored)
+		return q, err
+	})
 	if err != nil {
-		return program.Cause(ctx, err)
+		return program.Cause(v.ctx, err)
 	}
 	more, err := r.place(r.n - 1)
 	if err != nil {
 		return err
 	}
 	defer more()
-	r.leave, r.offsets, r.spoke = func() { one(); more() }, make([]int, r.n), make([]bool, r.n)
+	r.leave, r.offsets, r.spoke = func() { v.leave(); more() }, make([]int, r.n), make([]bool, r.n)
 	r.exchange.reads(len(q.prompt))
 	if r.stream {
-		return program.Cause(ctx, r.streams(ctx, h, q))
+		return program.Cause(v.ctx, r.streams(v.ctx, h, q))
 	}
-	return program.Cause(ctx, r.whole(ctx, h, q))
-}
-
-// prepared reads the body of a request and returns its question, as soon as the budget has room for that.
-func (r *reply) prepared(ctx context.Context, data []byte) (q question, err error) {
-	finish, err := r.working(ctx, data)
-	if err != nil {
-		return q, err
-	}
-	defer finish()
-	r.request, q, err = r.question(ctx, data, r.form)
-	r.note(r.ignored)
-	return q, err
+	return program.Cause(v.ctx, r.whole(v.ctx, h, q))
 }
 
 func (s *server) stopped() failure {

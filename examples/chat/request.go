@@ -73,31 +73,10 @@ func invalid(key, format string, args ...any) failure {
 // read reads a request. Keys and values that are not understood are refused by name.
 func (s *server) read(data []byte, f form) (r request, err error) {
 	r.n, r.tokens, r.sampling, r.ignored = 1, s.options.tokens, s.options.sampling, map[string]bool{}
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(data, &all); err != nil || all == nil {
-		return r, failure{http.StatusBadRequest, "invalid_request_error", "", "", "the body is not an object of JSON"}
-	}
-	keys, neutral := r.keys(), neutral()
+	keys := r.keys()
 	maps.Copy(keys, f.keys(&r))
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		raw := all[key]
-		to, known := keys[key]
-		switch {
-		case string(raw) == "null":
-		case slices.Contains(harmless(), key):
-			r.ignored[key] = true
-		case known:
-			if err := json.Unmarshal(raw, to); err != nil {
-				return r, invalid(key, "got %s, which is not of its type", clipped(raw))
-			}
-		case neutral[key] != nil:
-			var plain bytes.Buffer
-			if json.Compact(&plain, raw) != nil || !slices.Contains(neutral[key], plain.String()) {
-				return r, invalid(key, "got %s; this server can only do without it", clipped(raw))
-			}
-		default:
-			return r, invalid(fmt.Sprintf("%.64s", key), "this server has no such key")
-		}
+	if err := fill(data, keys, neutral(), r.ignored); err != nil {
+		return r, err
 	}
 	if r.model != "" && r.model != s.name {
 		return r, s.noModel(r.model)
@@ -109,6 +88,36 @@ func (s *server) read(data []byte, f form) (r request, err error) {
 		return r, err
 	}
 	return r, s.check(&r)
+}
+
+// fill fills the places of keys with the values of an object. A key that would change an answer is refused unless its
+// value is neutral, and those that are ignored are noted.
+func fill(data []byte, keys map[string]any, neutral map[string][]string, ignored map[string]bool) error {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(data, &all); err != nil || all == nil {
+		return failure{http.StatusBadRequest, "invalid_request_error", "", "", "the body is not an object of JSON"}
+	}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		raw := all[key]
+		to, known := keys[key]
+		switch {
+		case string(raw) == "null":
+		case slices.Contains(harmless(), key):
+			ignored[key] = true
+		case known:
+			if err := json.Unmarshal(raw, to); err != nil {
+				return invalid(key, "got %s, which is not of its type", clipped(raw))
+			}
+		case neutral[key] != nil:
+			var plain bytes.Buffer
+			if json.Compact(&plain, raw) != nil || !slices.Contains(neutral[key], plain.String()) {
+				return invalid(key, "got %s; this server can only do without it", clipped(raw))
+			}
+		default:
+			return invalid(fmt.Sprintf("%.64s", key), "this server has no such key")
+		}
+	}
+	return nil
 }
 
 // clipped returns the beginning of a value.
@@ -241,25 +250,25 @@ func content(raw json.RawMessage) (string, error) {
 	return s, nil
 }
 
-// begins returns the tokens of the prompt of /v1/completions: those of a text, after the one that texts begin with, or
-// a list of tokens.
-func (s *server) begins(r *request) ([]int, error) {
+// begins returns the tokens of the text of a key: those of a text, after the one that texts begin with, or a list of
+// tokens.
+func (s *server) begins(key string, raw json.RawMessage) ([]int, error) {
 	var one string
 	var list []string
 	var ids []int
 	switch {
-	case json.Unmarshal(r.text, &one) == nil:
-	case json.Unmarshal(r.text, &ids) == nil && len(ids) > 0:
+	case json.Unmarshal(raw, &one) == nil:
+	case json.Unmarshal(raw, &ids) == nil && len(ids) > 0:
 		for _, id := range ids {
 			if id < 0 || id >= s.tok.Size() {
-				return nil, invalid("prompt", "got the token %d, not in 0 … %d", id, s.tok.Size()-1)
+				return nil, invalid(key, "got the token %d, not in 0 … %d", id, s.tok.Size()-1)
 			}
 		}
 		return ids, nil
-	case json.Unmarshal(r.text, &list) != nil || len(list) == 0:
-		return nil, invalid("prompt", "got %s, want a text or a list of tokens", clipped(r.text))
+	case json.Unmarshal(raw, &list) != nil || len(list) == 0:
+		return nil, invalid(key, "got %s, want a text or a list of tokens", clipped(raw))
 	case len(list) > 1:
-		return nil, invalid("prompt", "got %d texts, want one for each request", len(list))
+		return nil, invalid(key, "got %d texts, want one for each request", len(list))
 	default:
 		one = list[0]
 	}
@@ -268,7 +277,7 @@ func (s *server) begins(r *request) ([]int, error) {
 		err = errors.New("empty, want at least one character")
 	}
 	if err != nil {
-		return nil, invalid("prompt", "%v", err)
+		return nil, invalid(key, "%v", err)
 	}
 	return ids, nil
 }

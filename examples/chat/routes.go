@@ -25,6 +25,7 @@ func (s *server) routes() []route {
 		{http.MethodGet, "/v1/models/{id...}", s.keyed(s.models)},
 		{http.MethodPost, "/v1/chat/completions", s.keyed(s.complete(talk{}))},
 		{http.MethodPost, "/v1/completions", s.keyed(s.complete(continuation{}))},
+		{http.MethodPost, "/v1/embeddings", s.keyed(s.embeddings)},
 	}
 }
 

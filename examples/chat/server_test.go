@@ -289,8 +289,8 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%q: got status %d and %s, want 403", c, status, got)
 		}
 	}
-	if status, got := ask(t, url+"/v1/embeddings", `{}`); status != 404 || !strings.Contains(got, "unknown_url") {
-		t.Errorf("embeddings: got status %d and %s", status, got)
+	if status, got := ask(t, url+"/v1/audio/speech", `{}`); status != 404 || !strings.Contains(got, "unknown_url") {
+		t.Errorf("speech: got status %d and %s", status, got)
 	}
 	for place, want := range map[string]string{"/v1/models": `"data":[{`, "/v1/models/" + s.name: `"id":"` +
 		s.name, "/v1/models/x": "model_not_found", "/": "<h1>" + s.name} {

@@ -24,7 +24,7 @@ func Sisters() [][2]string {
 		{"hash", "data steps task"},
 		{"graph", "preset dot"},
 		{"chat", "adapter model template weights cut min_p repetition_penalty system temperature tokens top_k top_p " +
-			"alias body cors isolate key lanes log queue serve"},
+			"alias body cors isolate key lanes log pooling queue serve"},
 		{"translate", "source_size source_vocab target_size target_vocab mixed_keys below data held_out minutes " +
 			"preset " +
 			"resume source_unit target_unit tests beams length_penalty model translate"},
