@@ -29,7 +29,7 @@ var layers = [][]string{
 	{"gpt/internal/field", "internal/fuzzed", "gpt/internal/jinja", "gpt/safetensors", "gpt/dist",
 		"gpt/lab/paired", "gpt/lab/scaling"},
 	{"gpt/checkpoint", "gpt/certificate", "gpt/search", "gpt/internal/made"},
-	{"gpt/text"},
+	{"gpt/text", "gpt/grammar"},
 	{"gpt/train", "gpt/tasks"},
 	{"gpt/parts"},
 	{"gpt/decode"},

@@ -1,0 +1,179 @@
+// Package grammar restricts texts that a model writes to those of a grammar: any object of JSON, or the values of a
+// schema. Start with JSON or Schema; the Matcher of a Grammar is a rule of a search.Sampler.
+//
+// A grammar is an automaton over bytes with a stack. Before each token it follows every text of the vocabulary, which
+// is sorted so that common beginnings are followed once, and forbids those that end outside the grammar.
+package grammar
+
+import "github.com/pkg/errors"
+
+// Grammar describes texts. It is immutable.
+type Grammar struct {
+	root          *node
+	before, after string
+	needs         [256]bool // bytes that the shortest texts need as tokens
+}
+
+// mostDepth is the largest number of objects and lists inside each other.
+const mostDepth = 32
+
+// infinite is the length of a text that does not exist. Sums of two do not overflow an int of 32 bits.
+const infinite = 1 << 29
+
+func sum(a, b int) int { return min(infinite, a+b) }
+
+// JSON returns the grammar of all objects of JSON whose numbers have at most 15 digits before the point and after it,
+// and two of an exponent.
+func JSON() *Grammar {
+	b := builder{}
+	return b.grammar(b.object(nil, b.any()))
+}
+
+// Between returns the grammar of the texts of g between two other texts.
+func (g *Grammar) Between(before, after string) (*Grammar, error) {
+	if g == nil || g.root == nil {
+		return nil, errors.New("grammar: got nil, want one such as JSON()")
+	}
+	between := *g
+	between.before, between.after = before+g.before, g.after+after
+	for _, c := range []byte(before + after) {
+		between.needs[c] = true
+	}
+	return &between, nil
+}
+
+// start returns the state before a text.
+func (g *Grammar) start() *state {
+	var s *state
+	if g.after != "" {
+		s = push(literal(g.after), s)
+	}
+	s = push(value{g.root, mostDepth}, s)
+	if g.before != "" {
+		s = push(literal(g.before), s)
+	}
+	return s
+}
+
+// node is a set of values of JSON.
+type node struct {
+	set
+	id       int
+	shortest [mostDepth + 1]int // bytes, by depth, plus 1; 0 if it is not known
+}
+
+// set is what the variants of a node have.
+type set interface {
+	// least returns the number of bytes of the shortest value with at most depth objects and lists inside each other.
+	least(depth int) int
+	// begin appends the states after the first byte of a value, before those of next.
+	begin(b byte, depth int, next *state, out []*state) []*state
+}
+
+// least is that of the set, computed once.
+func (n *node) least(depth int) int { return n.shortest[depth] - 1 }
+
+// builder makes nodes.
+type builder struct {
+	nodes []*node
+	needs [256]bool
+}
+
+// node returns a new node of a set, which may be filled later.
+func (b *builder) node(s set) *node {
+	n := &node{set: s, id: len(b.nodes)}
+	b.nodes = append(b.nodes, n)
+	return n
+}
+
+// need notes bytes that must be tokens.
+func (b *builder) need(bytes string) {
+	for _, c := range []byte(bytes) {
+		b.needs[c] = true
+	}
+}
+
+// grammar returns the grammar of a root, after all nodes have been filled.
+func (b *builder) grammar(root *node) *Grammar {
+	for depth := range mostDepth + 1 {
+		for _, n := range b.nodes {
+			n.measure(depth)
+		}
+	}
+	return &Grammar{root: root, needs: b.needs}
+}
+
+// measure computes the shortest value at a depth, after all smaller depths. Alternatives of one depth are measured
+// first; Schema refuses those that contain themselves.
+func (n *node) measure(depth int) int {
+	if n.shortest[depth] == 0 {
+		switch s := n.set.(type) {
+		case union:
+			least := infinite
+			for _, one := range s {
+				least = min(least, one.measure(depth))
+			}
+			n.shortest[depth] = least + 1
+		default:
+			n.shortest[depth] = n.set.least(depth) + 1
+		}
+	}
+	return n.shortest[depth] - 1
+}
+
+// literals are values that are given as texts of JSON.
+type literals []string
+
+func (l literals) least(int) int {
+	least := infinite
+	for _, s := range l {
+		least = min(least, len(s))
+	}
+	return least
+}
+
+func (l literals) begin(b byte, _ int, next *state, out []*state) []*state {
+	for _, s := range l {
+		out = literal(s).step(b, &state{next: next}, out)
+	}
+	return out
+}
+
+// union has the values of several nodes.
+type union []*node
+
+func (u union) least(depth int) int {
+	least := infinite
+	for _, n := range u {
+		least = min(least, n.least(depth))
+	}
+	return least
+}
+
+func (u union) begin(b byte, depth int, next *state, out []*state) []*state {
+	for _, n := range u {
+		out = n.begin(b, depth, next, out)
+	}
+	return out
+}
+
+// any returns the node of all values.
+func (b *builder) any() *node {
+	all := b.node(nil)
+	b.need("truefalsn")
+	all.set = union{
+		b.text(0, -1), b.number(free{}), b.node(literals{"true", "false", "null"}), b.object(nil, all), b.list(all,
+			0, -1),
+	}
+	return all
+}
+
+// missing returns the first byte that is needed and not a token.
+func (g *Grammar) missing(v *Vocabulary) (c byte, missing bool) {
+	for c, needed := range g.needs {
+		if needed && !v.single[c] {
+			return byte(c), true
+		}
+	}
+	return 0, false
+}

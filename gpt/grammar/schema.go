@@ -1,0 +1,436 @@
+package grammar
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pkg/errors"
+)
+
+// The bounds of a schema.
+const (
+	mostNodes        = 4096 // values that it describes
+	mostProperties   = 128  // of an object
+	mostAlternatives = 1024 // of enum
+	mostCount        = 1 << 16
+	mostNesting      = 64 // of the schema itself
+)
+
+// Schema returns the grammar of the values of a JSON Schema, of which it knows type, properties, required,
+// additionalProperties, items, minItems, maxItems, enum, const, anyOf, $ref to the schema itself, minLength, maxLength
+// and the bounds of numbers. Properties come in the order of the schema, and only those that it lists, so that the
+// texts are some of those that the schema permits. It returns an error that names any other keyword, and a schema that
+// has no value or no small one.
+func Schema(data []byte) (*Grammar, error) {
+	raw, err := parsed(data)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{root: raw, refs: map[string]*node{}}
+	root, err := r.schema("schema", raw)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.cycles(); err != nil {
+		return nil, err
+	}
+	g := r.grammar(root)
+	if root.least(mostDepth) >= infinite {
+		return nil, errors.Errorf("schema: no value of at most %d objects and lists inside each other and %d bytes",
+			mostDepth, infinite)
+	}
+	return g, nil
+}
+
+// reader reads a schema.
+type reader struct {
+	builder
+	root any
+	refs map[string]*node // by the text of $ref
+}
+
+// annotations lists the keywords that restrict nothing.
+func annotations() []string {
+	return []string{"title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$schema",
+		"$id",
+		"$comment", "$defs", "definitions"}
+}
+
+// keywords lists what is read of the values of a type, by the type.
+func keywords() map[string][]string {
+	return map[string][]string{
+		"object": {"properties", "required", "additionalProperties"},
+		"array":  {"items", "minItems", "maxItems"},
+		"string": {"minLength", "maxLength"},
+		"number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"},
+	}
+}
+
+// typesOf lists the types of values.
+func typesOf() []string {
+	return []string{"object", "array", "string", "number", "integer", "boolean", "null"}
+}
+
+// schema returns the node of a schema at a place.
+func (r *reader) schema(at string, raw any) (*node, error) {
+	n := r.node(nil)
+	var err error
+	n.set, err = r.set(at, raw)
+	return n, err
+}
+
+// set returns the set of a schema.
+func (r *reader) set(at string, raw any) (set, error) {
+	if len(r.nodes) > mostNodes {
+		return nil, errors.Errorf("%s: more than %d values", at, mostNodes)
+	}
+	o, ok := raw.(ordered)
+	switch {
+	case raw == true:
+		return r.any().set, nil
+	case !ok:
+		return nil, errors.Errorf("%s: got %s, want an object", at, shown(raw))
+	}
+	var given []string
+	for _, m := range o {
+		if !slices.Contains(annotations(), m.name) {
+			given = append(given, m.name)
+		}
+	}
+	for _, alone := range []string{"$ref", "anyOf"} {
+		if !slices.Contains(given, alone) {
+			continue
+		}
+		if len(given) > 1 {
+			other := given[0]
+			if other == alone {
+				other = given[1]
+			}
+			return nil, errors.Errorf("%s: %s: beside %.64s, want it alone", at, other, alone)
+		}
+		if alone == "$ref" {
+			return r.ref(at, o.get("$ref"))
+		}
+		return r.anyOf(at+".anyOf", o.get("anyOf"))
+	}
+	types, err := r.types(at, o, given)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range []string{"const", "enum"} {
+		if o.has(key) {
+			return r.values(at, key, o, types)
+		}
+	}
+	var all union
+	for _, t := range types {
+		s, err := r.ofType(at, t, o)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r.node(s))
+	}
+	return all, nil
+}
+
+// types returns the types of a schema: those that it names, or else those that its keywords are about, or all.
+func (r *reader) types(at string, o ordered, given []string) (types []string, err error) {
+	implied := map[string]bool{}
+	for _, key := range given {
+		known := slices.Contains([]string{"type", "enum", "const"}, key)
+		for t, list := range keywords() {
+			if slices.Contains(list, key) {
+				known, implied[t] = true, true
+			}
+		}
+		if !known {
+			return nil, errors.Errorf("%s: %.64s: this grammar has no such keyword", at, key)
+		}
+	}
+	switch t := o.get("type").(type) {
+	case string:
+		types = []string{t}
+	case []any:
+		for _, one := range t {
+			s, _ := one.(string)
+			types = append(types, s)
+		}
+		if len(t) == 0 {
+			return nil, errors.Errorf("%s: type: got none, want 1 or more", at)
+		}
+	case nil:
+		for _, t := range typesOf() {
+			if t != "integer" && (implied[t] || len(implied) == 0) {
+				types = append(types, t)
+			}
+		}
+	default:
+		return nil, errors.Errorf("%s: type: got %s, want a text or a list", at, shown(t))
+	}
+	for _, t := range types {
+		if !slices.Contains(typesOf(), t) {
+			return nil, errors.Errorf("%s: type: got %.32q, want one of %s", at, t, strings.Join(typesOf(), ", "))
+		}
+	}
+	return types, nil
+}
+
+// ofType returns the set of the values of a type.
+func (r *reader) ofType(at, t string, o ordered) (set, error) {
+	switch t {
+	case "object":
+		return r.ofObject(at, o)
+	case "array":
+		fewest, most, err := counts(at, o, "minItems", "maxItems")
+		if err != nil {
+			return nil, err
+		}
+		items, err := r.anything(at+".items", o, "items")
+		if err != nil {
+			return nil, err
+		}
+		return r.list(items, fewest, most).set, nil
+	case "string":
+		fewest, most, err := counts(at, o, "minLength", "maxLength")
+		return r.text(fewest, most).set, err
+	case "boolean":
+		r.need("truefals")
+		return literals{"true", "false"}, nil
+	case "null":
+		r.need("nul")
+		return literals{"null"}, nil
+	}
+	s, err := bounded(at, o, t == "integer")
+	return r.number(s).set, err
+}
+
+// anything returns the node of the schema of a key, or that of all values.
+func (r *reader) anything(at string, o ordered, key string) (*node, error) {
+	if !o.has(key) {
+		return r.any(), nil
+	}
+	return r.schema(at, o.get(key))
+}
+
+// ofObject returns the set of objects of a schema.
+func (r *reader) ofObject(at string, o ordered) (set, error) {
+	listed, ok := o.get("properties").(ordered)
+	if o.has("properties") && !ok {
+		return nil, errors.Errorf("%s: properties: got %s, want an object", at, shown(o.get("properties")))
+	}
+	required, ok := o.get("required").([]any)
+	if o.has("required") && !ok {
+		return nil, errors.Errorf("%s: required: got %s, want a list", at, shown(o.get("required")))
+	}
+	var names []string
+	for _, one := range required {
+		s, ok := one.(string)
+		if !ok {
+			return nil, errors.Errorf("%s: required: got %s, want a text", at, shown(one))
+		}
+		names = append(names, s)
+		if !listed.has(s) {
+			listed = append(listed, member{s, true})
+		}
+	}
+	if len(listed) > mostProperties {
+		return nil, errors.Errorf("%s: properties: got %d, want at most %d", at, len(listed), mostProperties)
+	}
+	var properties []property
+	for _, m := range listed {
+		n, err := r.schema(fmt.Sprintf("%s.properties.%.64s", at, m.name), m.value)
+		if err != nil {
+			return nil, err
+		}
+		properties = append(properties, property{quoted(m.name) + ":", n, slices.Contains(names, m.name)})
+	}
+	extra := o.get("additionalProperties")
+	if len(properties) > 0 || extra == false {
+		if _, ok := extra.(ordered); extra != nil && !ok && extra != true && extra != false {
+			return nil, errors.Errorf("%s: additionalProperties: got %s, want an object or a bool", at, shown(extra))
+		}
+		return r.object(properties, nil).set, nil
+	}
+	n, err := r.anything(at+".additionalProperties", o, "additionalProperties")
+	if err != nil {
+		return nil, err
+	}
+	return r.object(nil, n).set, nil
+}
+
+// anyOf returns the union of schemas.
+func (r *reader) anyOf(at string, raw any) (set, error) {
+	list, ok := raw.([]any)
+	if !ok || len(list) == 0 {
+		return nil, errors.Errorf("%s: got %s, want a list of 1 or more", at, shown(raw))
+	}
+	var all union
+	for i, one := range list {
+		n, err := r.schema(fmt.Sprintf("%s[%d]", at, i), one)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, n)
+	}
+	return all, nil
+}
+
+// ref returns the schema at a place of the root, such as #/$defs/name.
+func (r *reader) ref(at string, raw any) (set, error) {
+	ref, _ := raw.(string)
+	if n := r.refs[ref]; n != nil {
+		return union{n}, nil
+	}
+	path, inside := strings.CutPrefix(ref, "#")
+	target := r.root
+	for _, key := range strings.Split(path, "/")[1:] {
+		key = strings.NewReplacer("~1", "/", "~0", "~").Replace(key)
+		o, ok := target.(ordered)
+		if inside = inside && ok && o.has(key); !inside {
+			break
+		}
+		target = o.get(key)
+	}
+	if !inside {
+		return nil, errors.Errorf("%s: $ref: got %s, want a place of this schema such as #/$defs/name", at,
+			shown(raw))
+	}
+	n := r.node(nil)
+	r.refs[ref] = n
+	var err error
+	n.set, err = r.set(fmt.Sprintf("%.64s", ref), target)
+	return union{n}, err
+}
+
+// values returns the values of enum or const that are of one of the types.
+func (r *reader) values(at, key string, o ordered, types []string) (set, error) {
+	list, ok := o.get(key).([]any)
+	if key == "const" {
+		list, ok = []any{o.get(key)}, true
+	}
+	if !ok || len(list) == 0 || len(list) > mostAlternatives {
+		return nil, errors.Errorf("%s: %s: got %s, want a list of 1 to %d", at, key, shown(o.get(key)),
+			mostAlternatives)
+	}
+	for _, other := range []string{"const", "enum", "minLength", "maxLength", "minimum", "maximum",
+		"exclusiveMinimum",
+		"exclusiveMaximum", "properties", "required", "additionalProperties", "items", "minItems", "maxItems"} {
+		if other != key && o.has(other) {
+			return nil, errors.Errorf("%s: %s: beside %s, want it alone", at, other, key)
+		}
+	}
+	var texts literals
+	for _, v := range list {
+		if slices.Contains(types, typeOf(v)) || typeOf(v) == "integer" && slices.Contains(types, "number") {
+			s := encoded(v)
+			r.need(s)
+			texts = append(texts, s)
+		}
+	}
+	if len(texts) == 0 {
+		return nil, errors.Errorf("%s: %s: got no value of the type", at, key)
+	}
+	return texts, nil
+}
+
+// counts returns the bounds of a number of characters or of values; most is −1 without a limit.
+func counts(at string, o ordered, least, largest string) (fewest, most int, err error) {
+	most = -1
+	for key, to := range map[string]*int{least: &fewest, largest: &most} {
+		if !o.has(key) {
+			continue
+		}
+		n, ok := o.get(key).(json.Number)
+		i, err := strconv.Atoi(string(n))
+		if !ok || err != nil || i < 0 || i > mostCount {
+			return 0, 0, errors.Errorf("%s: %s: got %s, want 0 to %d", at, key, shown(o.get(key)), mostCount)
+		}
+		*to = i
+	}
+	if most >= 0 && fewest > most {
+		return 0, 0, errors.Errorf("%s: %s: got %d, want at most %s, %d", at, least, fewest, largest, most)
+	}
+	return fewest, most, nil
+}
+
+// bounded returns the set of the numbers between the bounds of a schema.
+func bounded(at string, o ordered, integer bool) (set, error) {
+	r := interval{places: placesOfNumber, before: beforeOfNumber}
+	if integer {
+		r = interval{before: mostDigits}
+	}
+	scale := new(big.Rat).SetInt64(power(r.places))
+	most := power(r.before)*power(r.places) - 1
+	r.low, r.high = -most, most
+	given := false
+	for _, key := range keywords()["number"] {
+		if !o.has(key) {
+			continue
+		}
+		given = true
+		n, ok := o.get(key).(json.Number)
+		x, valid := new(big.Rat), false
+		if ok && len(n) <= 32 {
+			if f, err := n.Float64(); err == nil && math.Abs(f) < float64(power(r.before)) {
+				s := string(n)
+				if strings.ContainsAny(s, "eE") { // whose exponent may be enormous
+					s = strconv.FormatFloat(f, 'f', -1, 64)
+				}
+				x, valid = x.SetString(s)
+			}
+		}
+		if !valid {
+			return nil, errors.Errorf("%s: %s: got %s, want a number of at most %d digits before the point",
+				at, key, shown(o.get(key)), r.before)
+		}
+		x.Mul(x, scale)
+		q, rest := new(big.Int).DivMod(x.Num(), x.Denom(), new(big.Int)) // q ≤ x
+		floor, whole := q.Int64(), rest.Sign() == 0
+		switch {
+		case key == "minimum" && whole:
+			r.low = max(r.low, floor)
+		case key == "minimum" || key == "exclusiveMinimum":
+			r.low = max(r.low, floor+1)
+		case key == "maximum" || !whole:
+			r.high = min(r.high, floor)
+		default:
+			r.high = min(r.high, floor-1)
+		}
+	}
+	switch {
+	case !given:
+		return free{integer}, nil
+	case r.low > r.high:
+		return nil, errors.Errorf("%s: no number is between its bounds", at)
+	}
+	return r, nil
+}
+
+// cycles returns an error if a schema is its own alternative, outside of any object and list.
+func (r *reader) cycles() error {
+	const visiting, visited = 1, 2
+	marks := map[*node]int{}
+	var visit func(n *node) bool
+	visit = func(n *node) bool {
+		u, ok := n.set.(union)
+		if !ok || marks[n] == visited {
+			return false
+		}
+		if marks[n] == visiting {
+			return true
+		}
+		marks[n] = visiting
+		again := slices.ContainsFunc(u, visit)
+		marks[n] = visited
+		return again
+	}
+	if slices.ContainsFunc(r.nodes, visit) {
+		return errors.New("schema: $ref: a schema is an alternative of itself")
+	}
+	return nil
+}
