@@ -128,7 +128,8 @@ func (s *server) inputs(raw json.RawMessage) (list [][]int, err error) {
 			err = s.fits(ids)
 		}
 		if long := (errTooLong{}); errors.As(err, &long) {
-			err = failure{http.StatusBadRequest, "invalid_request_error", "input", "context_length_exceeded", long.Error()}
+			err = failure{http.StatusBadRequest, "invalid_request_error", "input", "context_length_exceeded",
+				long.Error()}
 		}
 		if err != nil {
 			return nil, err
@@ -178,7 +179,8 @@ func (s *server) embed(w http.ResponseWriter, h *http.Request, v *visit) error {
 				return invalid("dimensions", "got %d, want %d, those of the model", *q.dimensions, len(vector))
 			}
 			tokens += len(ids)
-			list = append(list, map[string]any{"object": "embedding", "index": i, "embedding": encoded(vector, q.encoding)})
+			list = append(list, map[string]any{"object": "embedding", "index": i, "embedding": encoded(vector,
+				q.encoding)})
 		}
 		exchangeOf(w).reads(tokens)
 		v.leave()

@@ -78,18 +78,21 @@ func TestEmbeddings(t *testing.T) {
 		const long = "The wheel goes round and round, and what then? The wheel goes round and round."
 		ids, err := s.tok.Encode(long)
 		must(t, err)
-		got, want := embedded(t, url, fmt.Sprintf(`{"model":%q,"input":[%q,"Hi"]}`, s.name, long)), wanted(t, pooling == "last", ids)
+		got, want := embedded(t, url, fmt.Sprintf(`{"model":%q,"input":[%q,"Hi"]}`, s.name, long)), wanted(t,
+			pooling == "last", ids)
 		for i, x := range want {
 			if len(got) != 2 || math.Abs(got[0][i]-x) > 1e-5 {
 				t.Fatalf("-pooling %s: got %v, want %v", pooling, got[0], want)
 			}
 		}
 		tokens, _ := json.Marshal(ids)
-		one, two := embedded(t, url, `{"input":`+string(tokens)+`}`), embedded(t, url, `{"input":[[1,2],`+string(tokens)+`]}`)
+		one, two := embedded(t, url, `{"input":`+string(tokens)+`}`), embedded(t, url,
+			`{"input":[[1,2],`+string(tokens)+`]}`)
 		if fmt.Sprint(one[0]) != fmt.Sprint(got[0]) || fmt.Sprint(two[1]) != fmt.Sprint(got[0]) {
 			t.Errorf("-pooling %s: tokens: got %v and %v, want %v", pooling, one, two[1], got[0])
 		}
-		_, body := ask(t, url+"/v1/embeddings", fmt.Sprintf(`{"input":%q,"encoding_format":"base64","dimensions":64}`, long))
+		_, body := ask(t, url+"/v1/embeddings", fmt.Sprintf(`{"input":%q,"encoding_format":"base64",`+
+			`"dimensions":64}`, long))
 		var packed struct {
 			Data  []struct{ Embedding string }
 			Usage struct {
@@ -109,13 +112,18 @@ func TestEmbeddings(t *testing.T) {
 func TestEmbeddingsRefuse(t *testing.T) {
 	_, url := served(t, "-block_size", "60")
 	for body, want := range map[string]string{
-		`{}`: "input: got none", `{"input":[]}`: "want a text or a list of tokens", `{"input":""}`: "empty", `{"input":3}`: "input: got 3",
-		`{"input":["a",3]}`: "input: got 3", `{"input":[512]}`: "the token 512", `{"input":"a","dimensions":3}`: "want 64",
-		`{"input":"a","encoding_format":"x"}`: "want float or base64", `{"input":"a","n":2}`: "n: this server has no such key",
-		`{"input":"a","model":"x"}`: "this server has", `{"input":"` + strings.Repeat("word ", 99) + `"}`: "context of 60",
+		`{}`: "input: got none", `{"input":[]}`: "want a text or a list of tokens", `{"input":""}`: "empty",
+		`{"input":3}`:       "input: got 3",
+		`{"input":["a",3]}`: "input: got 3", `{"input":[512]}`: "the token 512",
+		`{"input":"a","dimensions":3}`:        "want 64",
+		`{"input":"a","encoding_format":"x"}`: "want float or base64",
+		`{"input":"a","n":2}`:                 "n: this server has no such key",
+		`{"input":"a","model":"x"}`:           "this server has", `{"input":"` + strings.Repeat("word ", 99) +
+			`"}`: "context of 60",
 		`{"input":[` + strings.Repeat(`"a",`, mostInputs) + `"a"]}`: "got 2049 texts", `[]`: "not an object",
 	} {
-		if status, got := ask(t, url+"/v1/embeddings", body); status < 400 || status > 404 || !strings.Contains(got, want) {
+		if status, got := ask(t, url+"/v1/embeddings", body); status < 400 || status > 404 || !strings.Contains(got,
+			want) {
 			t.Errorf("%.100s: got status %d and %s, want %q", body, status, got, want)
 		}
 	}

@@ -81,7 +81,8 @@ func (s *server) observed(h http.Handler) http.Handler {
 			took, place := time.Since(x.began), placeOf(r)
 			s.counts.add(place, x, took)
 			if s.options.log {
-				s.log.Printf("%.16s %s %d, %d + %d tokens, first after %.3f s, all after %.3f s", r.Method, place, x.status,
+				s.log.Printf("%.16s %s %d, %d + %d tokens, first after %.3f s, all after %.3f s", r.Method, place,
+					x.status,
 					x.prompt, x.drawn, x.first.Seconds(), took.Seconds())
 			}
 		}()
@@ -153,7 +154,8 @@ func (c *counts) text(places, lanes int) string {
 	s := "# HELP pedestrian_requests_total Requests by place and status.\n# TYPE pedestrian_requests_total counter\n"
 	var lines []string
 	for a, n := range c.answers {
-		lines = append(lines, fmt.Sprintf("pedestrian_requests_total{path=%q,status=\"%d\"} %d\n", a.place, a.status, n))
+		lines = append(lines, fmt.Sprintf("pedestrian_requests_total{path=%q,status=\"%d\"} %d\n", a.place,
+			a.status, n))
 	}
 	slices.Sort(lines)
 	s += strings.Join(lines, "")
@@ -166,7 +168,8 @@ func (c *counts) text(places, lanes int) string {
 		{"pedestrian_answers", "gauge", "Answers that are being written or wait.", places},
 		{"pedestrian_lanes", "gauge", "Answers that can be written at once.", lanes},
 	} {
-		s += fmt.Sprintf("# HELP %s %s\n# TYPE %s %s\n%s %d\n", one.name, one.help, one.name, one.kind, one.name, one.n)
+		s += fmt.Sprintf("# HELP %s %s\n# TYPE %s %s\n%s %d\n", one.name, one.help, one.name, one.kind, one.name,
+			one.n)
 	}
 	return s + c.first.text("pedestrian_first_token_seconds", "Time until the first token of an answer.") +
 		c.all.text("pedestrian_answer_seconds", "Time until the end of an answer.")

@@ -76,10 +76,14 @@ func (o *options) flags(stderr io.Writer) *program.FlagSet {
 		fs.StringVar(&o.serve, "serve", "",
 			"address such as :8080, which is for this machine alone; 0.0.0.0:8080 is for others, too")
 		fs.StringVar(&o.key, "key", "", "the key that clients must send; by default none")
-		fs.StringVar(&o.alias, "alias", "", "the name of the model in requests and answers; by default that of its folder")
-		fs.StringVar(&o.cors, "cors", "", "an origin such as https://example.org whose pages may use the server; * is all")
-		fs.StringVar(&o.pooling, "pooling", "mean", "the embedding of a text: the mean of its tokens' hidden values, or the last")
-		fs.BoolVar(&o.log, "log", false, "log each request with its status, its tokens and its times, without its content")
+		fs.StringVar(&o.alias, "alias", "",
+			"the name of the model in requests and answers; by default that of its folder")
+		fs.StringVar(&o.cors, "cors", "",
+			"an origin such as https://example.org whose pages may use the server; * is all")
+		fs.StringVar(&o.pooling, "pooling", "mean",
+			"the embedding of a text: the mean of its tokens' hidden values, or the last")
+		fs.BoolVar(&o.log, "log", false,
+			"log each request with its status, its tokens and its times, without its content")
 		fs.IntVar(&o.lanes, "lanes", 8, "number of answers that are written at once")
 		fs.IntVar(&o.queue, "queue", 64, "number of requests that wait for a lane")
 		fs.Int64Var(&o.body, "body", 1<<20, "the largest number of bytes of a request")

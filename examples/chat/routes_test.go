@@ -70,7 +70,8 @@ func TestCORS(t *testing.T) {
 		}
 		answer, _ = got(t, "OPTIONS", url+"/v1/chat/completions", "Origin", c.origin, "Access-Control-Request-Method",
 			"POST", "Access-Control-Request-Headers", "authorization,x-stainless-os")
-		if h := answer.Header; answer.StatusCode != 204 || !strings.Contains(h.Get("Access-Control-Allow-Methods"), "POST") ||
+		if h := answer.Header; answer.StatusCode != 204 || !strings.Contains(h.Get("Access-Control-Allow-Methods"),
+			"POST") ||
 			h.Get("Access-Control-Allow-Headers") != "authorization,x-stainless-os" {
 			t.Errorf("-cors %q: asked before: got status %d and %v", c.flag, answer.StatusCode, h)
 		}
@@ -89,7 +90,8 @@ func TestHealthMetricsAndLog(t *testing.T) {
 	var log bytes.Buffer
 	s.log.SetOutput(&log)
 	const key = "Bearer secret"
-	status, body := ask(t, url+"/v1/chat/completions", `{`+hi+`,"model":"mine","n":2,"max_tokens":3}`, "Authorization", key)
+	status, body := ask(t, url+"/v1/chat/completions", `{`+hi+`,"model":"mine","n":2,"max_tokens":3}`,
+		"Authorization", key)
 	if status != 200 || !strings.Contains(body, `"model":"mine"`) {
 		t.Fatalf("got status %d and %s", status, body)
 	}
@@ -113,7 +115,8 @@ func TestHealthMetricsAndLog(t *testing.T) {
 			t.Errorf("metrics: got %s, want %s in it", metrics, want)
 		}
 	}
-	line := regexp.MustCompile(`^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [0-9.e+-]+)$`)
+	line := regexp.MustCompile(`^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{[a-z]+="[^"]*"(,` +
+		`[a-z]+="[^"]*")*\})? [0-9.e+-]+)$`)
 	for l := range strings.Lines(metrics) {
 		if !line.MatchString(strings.TrimSuffix(l, "\n")) {
 			t.Errorf("metrics: got the line %q, which is not of Prometheus' form", l)
@@ -190,7 +193,8 @@ func TestBiasAndEcho(t *testing.T) {
 	}
 	plain := completed(t, url+"/v1/completions", `{"prompt":"Hi <|im_end|>"}`).Choices[0].Text
 	for body, want := range map[string]string{
-		`{"prompt":"Hi <|im_end|>","echo":true}`: "Hi <|im_end|>" + plain, `{"prompt":"Hi","echo":true,"max_tokens":0}`: "Hi",
+		`{"prompt":"Hi <|im_end|>","echo":true}`:     "Hi <|im_end|>" + plain,
+		`{"prompt":"Hi","echo":true,"max_tokens":0}`: "Hi",
 	} {
 		if got := completed(t, url+"/v1/completions", body).Choices[0].Text; got != want {
 			t.Errorf("%s: got %q, want %q", body, got, want)
@@ -209,9 +213,11 @@ func TestSpecialTokensAreNoText(t *testing.T) {
 		t.Fatalf("got the special tokens %v, want 3 with %d", s.special, id)
 	}
 	bias, _ := json.Marshal(map[int]float64{ids[0]: 90, id: 90})
-	got := completed(t, url+"/v1/chat/completions", `{`+hi+`,"max_tokens":40,"logprobs":true,"logit_bias":`+string(bias)+`}`)
+	got := completed(t, url+"/v1/chat/completions", `{`+hi+`,"max_tokens":40,"logprobs":true,`+
+		`"logit_bias":`+string(bias)+`}`)
 	said := got.Choices[0].Message.Content
-	if n := len(said); strings.Trim(said, "e") != "" || n == 0 || n == 40 || len(got.Choices[0].Logprobs.Content) != 40 {
+	if n := len(said); strings.Trim(said, "e") != "" || n == 0 || n == 40 ||
+		len(got.Choices[0].Logprobs.Content) != 40 {
 		t.Errorf("got %+v, want some of 40 tokens as e, and the others without a text", got)
 	}
 }
