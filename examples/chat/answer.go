@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/grammar"
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/service"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
@@ -13,14 +14,20 @@ import (
 
 // question is a prompt, and how to continue it.
 type question struct {
-	prompt  []int
-	tokens  int // the largest number of tokens of the answer
-	sampler *search.Sampler
-	stop    []string // texts that end the answer, of which they are no part
-	top     int      // the number of likeliest tokens to report with each token
-	salt    string   // of service.Request
-	echo    string   // text before the answer
-	choices func(i int) *search.Sampler
+	prompt []int
+	tokens int      // the largest number of tokens of the answer
+	stop   []string // texts that end the answer, of which they are no part
+	top    int      // the number of likeliest tokens to report with each token
+	salt   string   // of service.Request
+	echo   string   // text before the answer
+
+	sampling   sampling
+	bias       search.Bias
+	grammar    *grammar.Grammar // of the answer; nil for any text
+	grammarKey string           // the key that asks for it
+
+	sampler *search.Sampler  // of one answer
+	matcher *grammar.Matcher // likewise; nil without a grammar
 }
 
 // token is a token of an answer, with its text and the place of that in the answer.
@@ -84,7 +91,7 @@ func (e *engine) answer(ctx context.Context, q question, say func(part) error) (
 			return drawn, "", err
 		}
 	}
-	if !stopped && drawn == min(q.tokens, e.context-len(q.prompt)+1) {
+	if !stopped && drawn == e.room(q) && !q.matcher.Complete() {
 		return drawn, atLength, nil
 	}
 	return drawn, atStop, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/folder"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/grammar"
 	"github.com/pedestrian-ml/pedestrian/gpt/peft"
 	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/service"
@@ -20,15 +21,16 @@ import (
 
 // engine answers prompts with one model.
 type engine struct {
-	name     string
-	tok      text.Tokenizer
-	template chat.Template
-	chat     func() (*chat.Writer, error) // the template, parsed at its first use
-	ends     []int                        // tokens that end an answer
-	special  map[int]bool                 // tokens without a text
-	context  int
-	service  *service.Service
-	embedder func() (*embedder, error) // made at its first use
+	name       string
+	tok        text.Tokenizer
+	template   chat.Template
+	chat       func() (*chat.Writer, error) // the template, parsed at its first use
+	ends       []int                        // tokens that end an answer
+	special    map[int]bool                 // tokens without a text
+	context    int
+	service    *service.Service
+	embedder   func() (*embedder, error)  // made at its first use
+	vocabulary func() *grammar.Vocabulary // likewise
 }
 
 // mostContext is the context of a model with a longer one, unless -block_size says otherwise: the keys and values of
@@ -81,6 +83,7 @@ func (o options) open(stderr io.Writer) (e *engine, err error) {
 	if err != nil {
 		return nil, err
 	}
+	e.vocabulary = sync.OnceValue(e.texts)
 	e.embedder = sync.OnceValues(func() (*embedder, error) { return newEmbedder(network, poolings()[o.pooling]) })
 	e.service, err = service.New(network, lanes, queue)
 	return e, err

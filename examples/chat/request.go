@@ -26,8 +26,9 @@ type request struct {
 	n           int // answers
 	bias        map[int]float64
 	echo        bool
-	likeliest   int  // top_logprobs, or logprobs of /v1/completions
-	likely      *int // logprobs of /v1/completions
+	format      json.RawMessage // response_format
+	likeliest   int             // top_logprobs, or logprobs of /v1/completions
+	likely      *int            // logprobs of /v1/completions
 	logprobs    bool
 	stream      bool
 	ignored     map[string]bool // keys
@@ -44,7 +45,7 @@ func (r *request) keys() map[string]any {
 		"max_tokens": &r.tokens, "temperature": &r.sampling.Temperature, "top_p": &r.sampling.TopP,
 		"top_k": &r.sampling.TopK, "min_p": &r.sampling.MinP, "repetition_penalty": &r.sampling.Repetition,
 		"frequency_penalty": &r.sampling.frequency, "presence_penalty": &r.sampling.presence, "cache_salt": &r.salt,
-		"logit_bias": &r.bias,
+		"logit_bias": &r.bias, "response_format": &r.format,
 	}
 }
 
@@ -53,8 +54,8 @@ func neutral() map[string][]string {
 	return map[string][]string{
 		"tools": {`[]`}, "tool_choice": {`"none"`, `"auto"`},
 		"functions": {`[]`}, "function_call": {`"none"`, `"auto"`},
-		"response_format": {`{"type":"text"}`}, "modalities": {`["text"]`},
-		"n": {`1`}, "best_of": {`1`}, "echo": {`false`}, "suffix": {`""`}, "options": {`{}`},
+		"modalities": {`["text"]`},
+		"n":          {`1`}, "best_of": {`1`}, "echo": {`false`}, "suffix": {`""`}, "options": {`{}`},
 	}
 }
 
@@ -287,7 +288,11 @@ func (s *server) question(ctx context.Context, data []byte, f form) (r request, 
 	if r, err = s.read(data, f); err != nil {
 		return r, q, err
 	}
-	q.tokens, q.top, q.choices = r.tokens, min(r.likeliest, s.tok.Size()), r.samplers()
+	q.tokens, q.top, q.sampling, q.bias = r.tokens, min(r.likeliest, s.tok.Size()), r.sampling, r.bias
+	q.grammarKey = "response_format"
+	if q.grammar, err = formatted(r.format); err != nil {
+		return r, q, err
+	}
 	switch {
 	case r.salt != nil:
 		q.salt = *r.salt
@@ -305,7 +310,10 @@ func (s *server) question(ctx context.Context, data []byte, f form) (r request, 
 	if err == nil && r.echo {
 		q.echo, err = s.echoes(q.prompt)
 	}
-	r.messages, r.text = nil, nil // the answer needs their memory no more
+	if err == nil && q.grammar != nil {
+		_, err = s.choice(q, 0) // an error of the grammar is one of the request
+	}
+	r.messages, r.text, r.format = nil, nil, nil // the answer needs their memory no more
 	return r, q, err
 }
 

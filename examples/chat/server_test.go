@@ -209,7 +209,7 @@ func TestFailures(t *testing.T) {
 		{"chat", `{` + hi + `,"n":0}`, 400, "n", "want 1 to 72"},
 		{"chat", `{` + hi + `,"n":73}`, 400, "n", "want 1 to 72"},
 		{"chat", `{` + hi + `,"echo":true}`, 400, "echo", "without it"},
-		{"chat", `{` + hi + `,"response_format":{"type":"json_object"}}`, 400, "response_format", "without it"},
+		{"chat", `{` + hi + `,"response_format":{"type":"xml"}}`, 400, "response_format", "got the type"},
 		{"chat", `{` + hi + `,"logit_bias":{"512":1}}`, 400, "logit_bias", "the token 512"},
 		{"chat", `{` + hi + `,"logit_bias":{"5":101}}`, 400, "logit_bias", "got 101"},
 		{"chat", `{` + hi + `,"logit_bias":{"a":1}}`, 400, "logit_bias", "not of its type"},

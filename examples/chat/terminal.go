@@ -189,7 +189,10 @@ func (t *terminal) reply(ctx context.Context, message string) error {
 		}
 	}()
 	var answer strings.Builder
-	q := question{prompt: ids, tokens: t.options.tokens, sampler: t.options.sampling.sampler()}
+	q, err := t.choice(question{prompt: ids, tokens: t.options.tokens, sampling: t.options.sampling}, 0)
+	if err != nil {
+		return err
+	}
 	_, finish, err := t.answer(answering, q, func(p part) error {
 		answer.WriteString(p.text)
 		_, err := io.WriteString(t.out, shown(p.text))
