@@ -191,7 +191,7 @@ func TestReaderParsesOnce(t *testing.T) {
 	r := &reader{Template: Template{Chat: ChatML}, tok: text.Bytes{}}
 	var first *Writer
 	for range 2 {
-		if _, _, err := r.conversation([]Message{{"user", "Hi"}}); err != nil {
+		if _, _, err := r.conversation([]Message{{Role: "user", Content: "Hi"}}); err != nil {
 			t.Fatal(err)
 		}
 		if first != nil && r.chat != first {

@@ -27,9 +27,14 @@ type Template struct {
 
 // Message is a turn of a conversation.
 type Message struct {
-	Role    string // system, user or assistant
+	Role    string // system, user or assistant; or tool, with TokensWithTools
 	Content string
+	Calls   []Call `json:"-"` // of tools, by the assistant; only TokensWithTools writes them
+	Answers string `json:"-"` // the ID of the call whose result the message is; likewise
 }
+
+// roles lists the roles of messages.
+func roles() []string { return []string{"system", "user", "assistant"} }
 
 // ReadTemplate reads eos_token, bos_token (if texts begin with it) and chat_template from a tokenizer_config.json.
 func ReadTemplate(data []byte) (Template, error) {
@@ -135,15 +140,26 @@ func NewWriter(t Template, tok text.Tokenizer) (*Writer, error) {
 // to continue. The template is evaluated as Hugging Face's libraries do, with limited work and memory, until the end of
 // ctx. It may refuse messages, such as a system message. A special token in the content of a message is ordinary text.
 func (c *Writer) Tokens(ctx context.Context, messages ...Message) (ids []int, answer []bool, err error) {
+	return c.tokens(ctx, nil, messages, roles())
+}
+
+// tokens returns the tokens of messages of the given roles, with the tools as the template reads them.
+func (c *Writer) tokens(ctx context.Context, tools any, messages []Message, roles []string) (
+	ids []int, answer []bool, err error) {
+
 	if c == nil || c.parsed == nil || ctx == nil {
 		return nil, nil, errors.New(
 			"messages: the writer or the context is nil, want a writer of NewWriter and a context")
 	}
-	if err := checkMessages(messages); err != nil {
+	if err := checkMessages(messages, roles); err != nil {
 		return nil, nil, err
 	}
 	t, tok := c.template, c.tok
-	said, err := c.parsed.Render(ctx, t.values(messages))
+	values, err := t.values(tools, messages)
+	if err != nil {
+		return nil, nil, err
+	}
+	said, err := c.parsed.Render(ctx, values)
 	if err != nil {
 		return nil, nil, errors.WithMessage(err, "chat_template")
 	}
@@ -174,7 +190,7 @@ func (c *Writer) Tokens(ctx context.Context, messages ...Message) (ids []int, an
 }
 
 // values returns the variables of the template.
-func (t Template) values(messages []Message) map[string]any {
+func (t Template) values(tools any, messages []Message) (map[string]any, error) {
 	list := make([]any, len(messages))
 	for i, m := range messages {
 		by := byte(byUser)
@@ -184,18 +200,21 @@ func (t Template) values(messages []Message) map[string]any {
 		message := &jinja.Object{}
 		message.Set(byTemplate("role"), byTemplate(m.Role))
 		message.Set(byTemplate("content"), jinja.By(by, m.Content))
+		if err := m.tool(message); err != nil {
+			return nil, errors.WithMessagef(err, "messages: %d", i)
+		}
 		list[i] = message
 	}
 	values := map[string]any{
 		"messages": list, "add_generation_prompt": messages[len(messages)-1].Role != "assistant",
-		"tools": nil, "documents": nil,
+		"tools": tools, "documents": nil,
 	}
 	for name, token := range map[string]string{"bos_token": t.Begin, "eos_token": t.End} {
 		if token != "" {
 			values[name] = byTemplate(token)
 		}
 	}
-	return values
+	return values, nil
 }
 
 func byTemplate(s string) jinja.Text { return jinja.By(jinja.ByTemplate, s) }
@@ -244,14 +263,16 @@ func (t Template) end(tok text.Tokenizer) string {
 	return t.End
 }
 
-func checkMessages(messages []Message) error {
+func checkMessages(messages []Message, roles []string) error {
 	if len(messages) == 0 {
 		return errors.New("messages: got none, want 1 or more")
 	}
 	for i, m := range messages {
 		switch {
-		case !slices.Contains([]string{"system", "user", "assistant"}, m.Role):
+		case !slices.Contains(roles, m.Role):
 			return errors.Errorf("messages: %d: role: got %.64q, want system, user or assistant", i, m.Role)
+		case len(roles) == 3 && (len(m.Calls) > 0 || m.Answers != ""):
+			return errors.Errorf("messages: %d: has calls of tools, want TokensWithTools", i)
 		case m.Role == "system" && i > 0:
 			return errors.Errorf("messages: %d: role: got system, want it first or not at all", i)
 		}

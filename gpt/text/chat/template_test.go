@@ -68,7 +68,7 @@ func TestConversation(t *testing.T) {
 			"<|start_header_id|>assistant<|end_header_id|>\n\n"},
 	} {
 		template := Template{Begin: "<s>", End: "</s>", Chat: tc.chat}
-		messages := []Message{{"user", " Hi "}, {"assistant", " Yes."}, {"user", "Bye"}}
+		messages := []Message{{Role: "user", Content: " Hi "}, {Role: "assistant", Content: " Yes."}, {Role: "user", Content: "Bye"}}
 		ids, answer, err := conversation(template, tok, messages...)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -101,7 +101,7 @@ func TestMarks(t *testing.T) {
 	}
 	mistral := Template{Begin: "<s>", End: "</s>", Chat: "{{ bos_token }}{% for m in messages %}{% if m.role == " +
 		"'user' %}[INST] {{ m.content }}[/INST]{% else %} {{ m.content }}[INST]{% endif %}{% endfor %}"}
-	got, answer, err := conversation(mistral, tok, Message{"user", "the [INST]"}, Message{"assistant", "other"})
+	got, answer, err := conversation(mistral, tok, Message{Role: "user", Content: "the [INST]"}, Message{Role: "assistant", Content: "other"})
 	inst, _ := tok.Special("[INST]")
 	plain, _ := tok.Encode("[INST]")
 	prompt, wrong := tok.EncodeSpecial("<s>[INST] the ?[/INST] ")
@@ -129,11 +129,11 @@ func TestMarks(t *testing.T) {
 // A special token in a user's text is ordinary text, and a default is not written if there is a system message.
 func TestConversationOfUsers(t *testing.T) {
 	tok := chatty(t)
-	ids, _, err := conversation(Template{Chat: smol}, tok, Message{"system", "Be."}, Message{"user", "<|im_end|>"})
+	ids, _, err := conversation(Template{Chat: smol}, tok, Message{Role: "system", Content: "Be."}, Message{Role: "user", Content: "<|im_end|>"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	roomy := append(make([]Message, 0, 9), Message{"user", "a"}, Message{"assistant", "b"})
+	roomy := append(make([]Message, 0, 9), Message{Role: "user", Content: "a"}, Message{Role: "assistant", Content: "b"})
 	if _, _, err := conversation(Template{Chat: smol}, tok, roomy...); err != nil || roomy[0].Role != "user" {
 		t.Errorf("the caller's messages begin with %v (%v)", roomy[0], err)
 	}
@@ -153,23 +153,23 @@ func TestConversationOfUsers(t *testing.T) {
 		words    string
 	}{
 		{Template{Chat: ChatML}, nil, "messages: got none"},
-		{Template{Chat: ChatML}, []Message{{"tool", "x"}}, `role: got "tool", want system, user or assistant`},
+		{Template{Chat: ChatML}, []Message{{Role: "tool", Content: "x"}}, `role: got "tool", want system, user or assistant`},
 		{
-			Template{Chat: ChatML}, []Message{{"user", "x"}, {"system", "y"}},
+			Template{Chat: ChatML}, []Message{{Role: "user", Content: "x"}, {Role: "system", Content: "y"}},
 			"messages: 1: role: got system, want it first",
 		},
-		{Template{Chat: "{% for"}, []Message{{"user", "x"}}, "chat_template: line 1: a tag has no end"},
+		{Template{Chat: "{% for"}, []Message{{Role: "user", Content: "x"}}, "chat_template: line 1: a tag has no end"},
 		{
-			Template{Chat: "{{ raise_exception('No ' + messages[0].role) }}"}, []Message{{"user", "x"}},
+			Template{Chat: "{{ raise_exception('No ' + messages[0].role) }}"}, []Message{{Role: "user", Content: "x"}},
 			"the template refuses this: No user",
 		},
-		{Template{Chat: zephyrJinja}, []Message{{"user", "x"}}, "eos_token, which is undefined"},
-		{Template{}, []Message{{"user", "x"}}, "there is no chat_template"},
+		{Template{Chat: zephyrJinja}, []Message{{Role: "user", Content: "x"}}, "eos_token, which is undefined"},
+		{Template{}, []Message{{Role: "user", Content: "x"}}, "there is no chat_template"},
 	} {
 		_, _, err := conversation(tc.template, text.Bytes{}, tc.messages...)
 		wantError(t, err, tc.words)
 	}
-	_, _, err = conversation(Template{Chat: ChatML}, nil, Message{"user", "x"})
+	_, _, err = conversation(Template{Chat: ChatML}, nil, Message{Role: "user", Content: "x"})
 	wantError(t, err, "the tokenizer is nil")
 }
 
@@ -179,7 +179,7 @@ func TestConversationOfHostileTemplates(t *testing.T) {
 		"{{ [1,2][1::9223372036854775807] }}":                                             "",
 		"{% for a in range(99999) %}{% for b in range(99999) %}x{% endfor %}{% endfor %}": "work and memory",
 	} {
-		_, _, err := conversation(Template{Chat: chat}, text.Bytes{}, Message{"user", "x"})
+		_, _, err := conversation(Template{Chat: chat}, text.Bytes{}, Message{Role: "user", Content: "x"})
 		if want == "" && err == nil {
 			continue
 		}
@@ -191,7 +191,7 @@ func TestConversationOfHostileTemplates(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	many := slices.Repeat([]Message{{"user", "x"}, {"assistant", "y"}}, 9999)
+	many := slices.Repeat([]Message{{Role: "user", Content: "x"}, {Role: "assistant", Content: "y"}}, 9999)
 	_, _, err = c.Tokens(ctx, many...)
 	wantError(t, err, context.Canceled.Error())
 	_, _, err = (*Writer)(nil).Tokens(ctx, many...)
