@@ -5,13 +5,23 @@
 // is sorted so that common beginnings are followed once, and forbids those that end outside the grammar.
 package grammar
 
-import "github.com/pkg/errors"
+import (
+	"slices"
+
+	"github.com/pkg/errors"
+)
 
 // Grammar describes texts. It is immutable.
 type Grammar struct {
-	root          *node
-	before, after string
-	needs         [256]bool // bytes that the shortest texts need as tokens
+	list  []alternative
+	needs [256]bool // bytes that the shortest texts need as tokens
+}
+
+// alternative is a value between two texts.
+type alternative struct {
+	before string
+	root   *node
+	after  string
 }
 
 // mostDepth is the largest number of objects and lists inside each other.
@@ -31,28 +41,59 @@ func JSON() *Grammar {
 
 // Between returns the grammar of the texts of g between two other texts.
 func (g *Grammar) Between(before, after string) (*Grammar, error) {
-	if g == nil || g.root == nil {
-		return nil, errors.New("grammar: got nil, want one such as JSON()")
+	if err := g.check(); err != nil {
+		return nil, err
 	}
-	between := *g
-	between.before, between.after = before+g.before, g.after+after
+	between := &Grammar{needs: g.needs}
+	for _, a := range g.list {
+		between.list = append(between.list, alternative{before + a.before, a.root, a.after + after})
+	}
 	for _, c := range []byte(before + after) {
 		between.needs[c] = true
 	}
-	return &between, nil
+	return between, nil
 }
 
-// start returns the state before a text.
-func (g *Grammar) start() *state {
-	var s *state
-	if g.after != "" {
-		s = push(literal(g.after), s)
+// Either returns the grammar of the texts of any of the given ones.
+func Either(list ...*Grammar) (*Grammar, error) {
+	either := &Grammar{}
+	for _, g := range list {
+		if err := g.check(); err != nil {
+			return nil, err
+		}
+		either.list = append(either.list, g.list...)
+		for c, needed := range g.needs {
+			either.needs[c] = either.needs[c] || needed
+		}
 	}
-	s = push(value{g.root, mostDepth}, s)
-	if g.before != "" {
-		s = push(literal(g.before), s)
+	if n := len(either.list); n == 0 || n > mostAlternatives {
+		return nil, errors.Errorf("grammar: got %d alternatives, want 1 to %d", n, mostAlternatives)
 	}
-	return s
+	return either, nil
+}
+
+func (g *Grammar) check() error {
+	if g == nil || len(g.list) == 0 {
+		return errors.New("grammar: got nil, want one such as JSON()")
+	}
+	return nil
+}
+
+// start returns the states before a text, that of the shortest first.
+func (g *Grammar) start() (list []*state) {
+	for _, a := range g.list {
+		var s *state
+		if a.after != "" {
+			s = push(literal(a.after), s)
+		}
+		s = push(value{a.root, mostDepth}, s)
+		if a.before != "" {
+			s = push(literal(a.before), s)
+		}
+		list = append(list, s)
+	}
+	slices.SortStableFunc(list, func(a, b *state) int { return a.length() - b.length() })
+	return list
 }
 
 // node is a set of values of JSON.
@@ -100,7 +141,7 @@ func (b *builder) grammar(root *node) *Grammar {
 			n.measure(depth)
 		}
 	}
-	return &Grammar{root: root, needs: b.needs}
+	return &Grammar{[]alternative{{root: root}}, b.needs}
 }
 
 // measure computes the shortest value at a depth, after all smaller depths. Alternatives of one depth are measured

@@ -151,6 +151,17 @@ func TestBetween(t *testing.T) {
 			t.Errorf("%s: in the grammar: %v, want %v", text, !want, want)
 		}
 	}
+	other, err := JSON().Between("[", "]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	either, err := Either(g, other)
+	if err != nil || !reads(either, "[{}]") || !reads(either, "(<call>{}</call>)") || reads(either, "(<call>{}]") {
+		t.Errorf("either: got %v and %v", either, err)
+	}
+	if _, err := Either(); err == nil || !strings.Contains(err.Error(), "got 0 alternatives") {
+		t.Errorf("none: got error %v", err)
+	}
 	m, rng := matcher(t, g, pairs(), 18), rand.New(rand.NewPCG(1, 2))
 	if text, _, complete := write(t, m, rng, 18); !complete {
 		t.Errorf("17 bytes in 18 tokens: got %q, which is not complete", text)

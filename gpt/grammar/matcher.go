@@ -67,9 +67,10 @@ const (
 // Matcher returns a matcher of a text of g, which has at most the given number of tokens, before one of the tokens that
 // end it. It returns an error that names a byte which the grammar needs and which is no token.
 func (g *Grammar) Matcher(v *Vocabulary, tokens int, ends ...int) (*Matcher, error) {
+	if err := g.check(); err != nil {
+		return nil, err
+	}
 	switch {
-	case g == nil || g.root == nil:
-		return nil, errors.New("grammar: got nil, want one such as JSON()")
 	case v == nil:
 		return nil, errors.New("grammar: vocabulary: got nil, want one from NewVocabulary")
 	case tokens < 0:
@@ -80,8 +81,8 @@ func (g *Grammar) Matcher(v *Vocabulary, tokens int, ends ...int) (*Matcher, err
 	}
 	start := g.start()
 	return &Matcher{
-		vocabulary: v, ends: slices.Clone(ends), states: []*state{start}, left: tokens,
-		timely: start.length() <= tokens, masks: map[string]*mask{},
+		vocabulary: v, ends: slices.Clone(ends), states: start, left: tokens,
+		timely: start[0].length() <= tokens, masks: map[string]*mask{},
 	}, nil
 }
 

@@ -14,7 +14,7 @@ import (
 
 // The bounds of a schema.
 const (
-	mostNodes        = 4096 // values that it describes
+	mostNodes        = 1024 // values that it describes
 	mostProperties   = 128  // of an object
 	mostAlternatives = 1024 // of enum
 	mostCount        = 1 << 16
@@ -52,6 +52,15 @@ type reader struct {
 	builder
 	root any
 	refs map[string]*node // by the text of $ref
+	all  *node            // of all values, made when it is needed
+}
+
+// every returns the node of all values.
+func (r *reader) every() *node {
+	if r.all == nil {
+		r.all = r.any()
+	}
+	return r.all
 }
 
 // annotations lists the keywords that restrict nothing.
@@ -92,7 +101,7 @@ func (r *reader) set(at string, raw any) (set, error) {
 	o, ok := raw.(ordered)
 	switch {
 	case raw == true:
-		return r.any().set, nil
+		return r.every().set, nil
 	case !ok:
 		return nil, errors.Errorf("%s: got %s, want an object", at, shown(raw))
 	}
@@ -212,7 +221,7 @@ func (r *reader) ofType(at, t string, o ordered) (set, error) {
 // anything returns the node of the schema of a key, or that of all values.
 func (r *reader) anything(at string, o ordered, key string) (*node, error) {
 	if !o.has(key) {
-		return r.any(), nil
+		return r.every(), nil
 	}
 	return r.schema(at, o.get(key))
 }
