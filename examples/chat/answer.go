@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -25,6 +26,8 @@ type question struct {
 	bias       search.Bias
 	grammar    *grammar.Grammar // of the answer; nil for any text
 	grammarKey string           // the key that asks for it
+	tools      []tool           // that the answer may call
+	style      style            // of calls; nil without tools
 
 	sampler *search.Sampler  // of one answer
 	matcher *grammar.Matcher // likewise; nil without a grammar
@@ -37,23 +40,25 @@ type token struct {
 	at   int
 }
 
-// part is a part of an answer: its text, and the tokens that begin in it.
+// part is a part of an answer: its text, the tokens that begin in it, and at the end of an answer its calls of tools.
 type part struct {
 	text   string
 	tokens []token
+	calls  []chat.Call
 }
 
 // The reasons why an answer ends, in OpenAI's words.
 const (
 	atStop   = "stop"   // a token or a text that ends it
 	atLength = "length" // the number of tokens, or the context
+	atCalls  = "tool_calls"
 )
 
 // answer calls say with the parts of the answer, as they come. It returns the number of tokens that were drawn and the
 // reason why the answer ended. It ends early with an error of say.
 func (e *engine) answer(ctx context.Context, q question, say func(part) error) (drawn int, finish string, err error) {
 	var waiting []token
-	at, stopped, tok := 0, false, e.speaks()
+	at, stopped, tok := 0, false, e.speaks(q.style)
 	ids := func(yield func(int, error) bool) {
 		r := service.Request{
 			Prompt: q.prompt, Tokens: q.tokens, Sampler: q.sampler, Stop: e.ends, Top: q.top, Salt: q.salt,
@@ -81,7 +86,7 @@ func (e *engine) answer(ctx context.Context, q question, say func(part) error) (
 		for n < len(waiting) && waiting[n].at < said {
 			n++
 		}
-		if err := say(part{piece, waiting[:n:n]}); err != nil {
+		if err := say(part{text: piece, tokens: waiting[:n:n]}); err != nil {
 			return drawn, "", err
 		}
 		waiting = waiting[n:]
@@ -111,17 +116,23 @@ func (e errTooLong) Error() string {
 // A template may write a message in view of the others, so a shorter conversation has to be rendered as a whole. prompt
 // therefore looks for the longest one that fits from its end: the work grows with the context, and not with the
 // messages that are left out.
-func (e *engine) prompt(ctx context.Context, messages []chat.Message, tokens int, cut bool) ([]int, error) {
+func (e *engine) prompt(ctx context.Context, messages []chat.Message, tools []tool, tokens int, cut bool) (
+	[]int, error) {
+
 	c, err := e.chat()
 	if err != nil {
 		return nil, err
+	}
+	var offered []json.RawMessage
+	for _, t := range tools {
+		offered = append(offered, t.written)
 	}
 	system, starts := beginnings(messages)
 	from := func(start int) (ids []int, roomy bool, err error) {
 		if ctx.Err() != nil {
 			return nil, false, context.Cause(ctx)
 		}
-		ids, _, err = c.Tokens(ctx, slices.Concat(messages[:system], messages[starts[start]:])...)
+		ids, _, err = c.TokensWithTools(ctx, offered, slices.Concat(messages[:system], messages[starts[start]:])...)
 		return ids, len(ids)+min(tokens, e.context/4) <= e.context+1, err
 	}
 	good, bad := len(starts)-1, -1 // there is room from good on, but not from bad
@@ -155,7 +166,7 @@ func beginnings(messages []chat.Message) (system int, starts []int) {
 		system = 1
 	}
 	for i, m := range messages {
-		if i == system || i > system && (m.Role == "user" || i == len(messages)-1) {
+		if i == system || i > system && (m.Role == "user" || i == len(messages)-1 && m.Role != "tool") {
 			starts = append(starts, i)
 		}
 	}

@@ -64,7 +64,7 @@ func TestCutIsLongest(t *testing.T) {
 			messages = append(messages, chat.Message{Role: role, Content: strings.Repeat("a b ", rng.IntN(5))})
 		}
 		want := earliest(t, e, messages, 10)
-		got, err := e.prompt(t.Context(), messages, 10, true)
+		got, err := e.prompt(t.Context(), messages, nil, 10, true)
 		if all, _, _ := c.Tokens(t.Context(), messages...); len(all) > len(want) {
 			cut++
 		}
@@ -102,7 +102,7 @@ func TestCutWork(t *testing.T) {
 			[]chat.Message{{Role: "user", Content: "Hi"}, {Role: "assistant", Content: "Hi"}}, turns,
 		)
 		c.bytes = 0
-		_, err := e.prompt(t.Context(), append(messages, chat.Message{Role: "user", Content: "Hi"}), 10, true)
+		_, err := e.prompt(t.Context(), append(messages, chat.Message{Role: "user", Content: "Hi"}), nil, 10, true)
 		must(t, err)
 		work[turns] = c.bytes
 	}
@@ -112,7 +112,7 @@ func TestCutWork(t *testing.T) {
 	ctx, leave := context.WithCancelCause(t.Context())
 	c.bytes, c.call = 0, func() { leave(errLeft) }
 	messages := slices.Repeat([]chat.Message{{Role: "user", Content: "Hi"}}, 100)
-	if _, err := e.prompt(ctx, messages, 10, true); err != errLeft || c.bytes > 200 {
+	if _, err := e.prompt(ctx, messages, nil, 10, true); err != errLeft || c.bytes > 200 {
 		t.Errorf("after the client has left: got error %v and %d bytes encoded, want %v", err, c.bytes, errLeft)
 	}
 }

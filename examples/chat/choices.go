@@ -40,8 +40,17 @@ func (r *reply) answers(ctx context.Context, h *http.Request, q question, say fu
 					}
 				}
 				own, err := r.choice(q, i)
-				if err == nil {
-					ends[i].drawn, ends[i].finish, err = r.answer(ctx, own, one)
+				if err != nil {
+					return err
+				}
+				ear := ear{style: q.style}
+				ends[i].drawn, ends[i].finish, err = r.answer(ctx, own, func(p part) error { return one(ear.hear(p)) })
+				last := ear.end()
+				if len(last.calls) > 0 {
+					ends[i].finish = atCalls
+				}
+				if err == nil && (last.text != "" || last.calls != nil) {
+					err = one(last)
 				}
 				return err
 			})

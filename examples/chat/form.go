@@ -2,7 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 )
 
 // form is a kind of requests, and of their answers.
@@ -14,7 +18,7 @@ type form interface {
 	// check returns an error for a request that cannot be answered.
 	check(r *request) error
 	// prompt returns the tokens of the prompt, and the key that holds it.
-	prompt(ctx context.Context, s *server, r *request) (ids []int, key string, err error)
+	prompt(ctx context.Context, s *server, r *request, q question) (ids []int, key string, err error)
 	// whole returns the object of complete answers.
 	whole(r *reply, all []answered, u usage) any
 	// piece sends a part of an answer in a stream.
@@ -47,11 +51,14 @@ func (talk) kind() string { return "chatcmpl" }
 func (talk) keys(r *request) map[string]any {
 	return map[string]any{
 		"messages": &r.messages, "max_completion_tokens": &r.tokens, "logprobs": &r.logprobs,
-		"top_logprobs": &r.likeliest, "n": &r.n,
+		"top_logprobs": &r.likeliest, "n": &r.n, "tools": &r.toolList, "tool_choice": &r.toolChoice,
 	}
 }
 
-func (talk) check(r *request) error {
+func (talk) check(r *request) (err error) {
+	if r.tools, err = readTools(r.toolList); err != nil {
+		return err
+	}
 	switch {
 	case r.likeliest < 0 || r.likeliest > 20:
 		return invalid("top_logprobs", "got %d, want 0 to 20", r.likeliest)
@@ -63,10 +70,13 @@ func (talk) check(r *request) error {
 	return nil
 }
 
-func (talk) prompt(ctx context.Context, s *server, r *request) (ids []int, key string, err error) {
+func (talk) prompt(ctx context.Context, s *server, r *request, q question) (ids []int, key string, err error) {
 	messages, err := r.conversation()
 	if err == nil {
-		ids, err = s.engine.prompt(ctx, messages, r.tokens, s.options.cut)
+		err = s.writesCalls(messages)
+	}
+	if err == nil {
+		ids, err = s.engine.prompt(ctx, messages, q.tools, r.tokens, s.options.cut)
 	}
 	return ids, "messages", err
 }
@@ -80,11 +90,38 @@ func (talk) choice(r *reply, i int, p part, finish any) map[string]any {
 	return choice
 }
 
+// callObjects returns the calls of the i-th choice; those of a stream have their numbers.
+func (r *reply) callObjects(i int, calls []chat.Call, numbered bool) (list []any) {
+	for j, c := range calls {
+		object := map[string]any{
+			"id": r.callID(i, j), "type": "function",
+			"function": map[string]any{"name": c.Name, "arguments": string(c.Arguments)},
+		}
+		if numbered {
+			object["index"] = j
+		}
+		list = append(list, object)
+	}
+	return list
+}
+
+// callID returns the name of the j-th call of the i-th choice.
+func (r *reply) callID(i, j int) string {
+	return fmt.Sprintf("call_%s_%d_%d", strings.TrimPrefix(r.id, r.form.kind()+"-"), i, j)
+}
+
 func (f talk) whole(r *reply, all []answered, u usage) any {
 	var choices []any
 	for i, a := range all {
 		choice := f.choice(r, i, a.part, a.finish)
-		choice["message"] = map[string]any{"role": "assistant", "content": a.text, "refusal": nil}
+		message := map[string]any{"role": "assistant", "content": a.text, "refusal": nil}
+		if len(a.calls) > 0 {
+			message["tool_calls"] = r.callObjects(i, a.calls, false)
+			if a.text == "" {
+				message["content"] = nil
+			}
+		}
+		choice["message"] = message
 		choices = append(choices, choice)
 	}
 	object := r.object("chat.completion", choices...)
@@ -99,7 +136,10 @@ func (f talk) chunk(r *reply, i int, p part, finish any) error {
 		r.spoke[i] = true
 		delta["role"] = "assistant"
 	}
-	if finish == nil {
+	switch {
+	case len(p.calls) > 0:
+		delta["tool_calls"] = r.callObjects(i, p.calls, true)
+	case finish == nil:
 		delta["content"] = p.text
 	}
 	choice["delta"] = delta
@@ -141,7 +181,7 @@ func (continuation) check(r *request) error {
 	return nil
 }
 
-func (continuation) prompt(_ context.Context, s *server, r *request) (ids []int, key string, err error) {
+func (continuation) prompt(_ context.Context, s *server, r *request, _ question) (ids []int, key string, err error) {
 	if ids, err = s.begins("prompt", r.text); err == nil {
 		ids, err = s.continues(ids, r.tokens, s.options.cut)
 	}
@@ -182,7 +222,7 @@ func (f continuation) last(r *reply, all []answered, u usage) error {
 
 // textLogprobs returns the tokens with their log-probabilities as the completion of a text does.
 func (r *reply) textLogprobs(i int, tokens []token) map[string]any {
-	names, probs, tops, offsets, tok := []string{}, []float64{}, []any{}, []int{}, r.speaks()
+	names, probs, tops, offsets, tok := []string{}, []float64{}, []any{}, []int{}, r.speaks(r.style)
 	for _, t := range tokens {
 		top := map[string]float64{}
 		for _, c := range t.Top {

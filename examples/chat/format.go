@@ -44,9 +44,10 @@ func schemed(key string, schema json.RawMessage) (*grammar.Grammar, error) {
 	return g, nil
 }
 
-// texts returns the vocabulary of grammars: the texts of tokens that neither are special nor end an answer.
-func (e *engine) texts() *grammar.Vocabulary {
-	texts, tok := make([]string, e.tok.Size()), e.speaks()
+// texts returns the vocabulary of grammars, with calls of tools in a style: the texts of tokens that neither are special
+// nor end an answer.
+func (e *engine) texts(s style) *grammar.Vocabulary {
+	texts, tok := make([]string, e.tok.Size()), e.speaks(s)
 	for id := range texts {
 		texts[id], _ = tok.Decode([]int{id})
 	}
@@ -70,8 +71,12 @@ func (e *engine) choice(q question, i int) (question, error) {
 	if q.grammar == nil {
 		return q, nil
 	}
+	vocabulary := e.vocabulary
+	if q.style != nil {
+		vocabulary = e.marked
+	}
 	var err error
-	q.matcher, err = q.grammar.Matcher(e.vocabulary(), e.room(q), e.ends...)
+	q.matcher, err = q.grammar.Matcher(vocabulary(), e.room(q), e.ends...)
 	if err != nil {
 		return q, invalid(q.grammarKey, "%v", err)
 	}

@@ -31,6 +31,8 @@ type engine struct {
 	service    *service.Service
 	embedder   func() (*embedder, error)  // made at its first use
 	vocabulary func() *grammar.Vocabulary // likewise
+	marked     func() *grammar.Vocabulary // likewise, with the marks of calls
+	calls      func() (style, error)      // likewise
 }
 
 // mostContext is the context of a model with a longer one, unless -block_size says otherwise: the keys and values of
@@ -83,7 +85,12 @@ func (o options) open(stderr io.Writer) (e *engine, err error) {
 	if err != nil {
 		return nil, err
 	}
-	e.vocabulary = sync.OnceValue(e.texts)
+	e.vocabulary = sync.OnceValue(func() *grammar.Vocabulary { return e.texts(nil) })
+	e.calls = sync.OnceValues(e.offers)
+	e.marked = sync.OnceValue(func() *grammar.Vocabulary {
+		s, _ := e.calls() // known before a question has a style
+		return e.texts(s)
+	})
 	e.embedder = sync.OnceValues(func() (*embedder, error) { return newEmbedder(network, poolings()[o.pooling]) })
 	e.service, err = service.New(network, lanes, queue)
 	return e, err

@@ -22,6 +22,7 @@ type reply struct {
 	exchange *exchange
 	id       string
 	created  int64
+	style    style  // of calls of tools; nil without
 	offsets  []int  // of the next token's text of each choice, in bytes
 	spoke    []bool // a part of the choice has been sent
 	begun    bool   // a part of the stream has been sent
@@ -70,6 +71,7 @@ func (r *reply) reply(w http.ResponseWriter, h *http.Request) error {
 	defer more()
 	r.leave, r.offsets, r.spoke = func() { v.leave(); more() }, make([]int, r.n), make([]bool, r.n)
 	r.exchange.reads(len(q.prompt))
+	r.style = q.style
 	if r.stream {
 		return program.Cause(v.ctx, r.streams(v.ctx, h, q))
 	}
@@ -109,7 +111,7 @@ func (r *reply) whole(ctx context.Context, h *http.Request, q question) error {
 	all := make([]answered, r.n)
 	ends, err := r.answers(ctx, h, q, func(i int, p part) error {
 		all[i].text += p.text
-		all[i].tokens = append(all[i].tokens, p.tokens...)
+		all[i].tokens, all[i].calls = append(all[i].tokens, p.tokens...), append(all[i].calls, p.calls...)
 		return nil
 	})
 	r.leave()
@@ -205,7 +207,7 @@ func (r *reply) chatLogprobs(tokens []token) []any {
 		}
 		return map[string]any{"token": s, "logprob": logprob(x), "bytes": bytes}
 	}
-	list, tok := []any{}, r.speaks()
+	list, tok := []any{}, r.speaks(r.style)
 	for _, t := range tokens {
 		top := []any{}
 		for _, c := range t.Top {

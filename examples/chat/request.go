@@ -27,8 +27,11 @@ type request struct {
 	bias        map[int]float64
 	echo        bool
 	format      json.RawMessage // response_format
-	likeliest   int             // top_logprobs, or logprobs of /v1/completions
-	likely      *int            // logprobs of /v1/completions
+	toolList    json.RawMessage // tools
+	toolChoice  json.RawMessage
+	tools       []tool
+	likeliest   int  // top_logprobs, or logprobs of /v1/completions
+	likely      *int // logprobs of /v1/completions
 	logprobs    bool
 	stream      bool
 	ignored     map[string]bool // keys
@@ -208,9 +211,6 @@ func (r *request) message(at string, keys map[string]json.RawMessage) (m chat.Me
 	switch m.Role {
 	case "developer": // OpenAI's newer name
 		m.Role = "system"
-	case "tool", "function":
-		return m, invalid(at+".role", "got %s, want system, user or assistant: this server offers the model no tools, "+
-			"and such a message holds the result of one", m.Role)
 	}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		switch raw := keys[key]; {
@@ -219,7 +219,16 @@ func (r *request) message(at string, keys map[string]json.RawMessage) (m chat.Me
 			if m.Content, err = content(raw); err != nil {
 				return m, invalid(at+".content", "%v", err)
 			}
-		case (key == "annotations" || key == "tool_calls") && string(raw) == "[]":
+		case key == "annotations" && string(raw) == "[]":
+		case key == "tool_calls" && m.Role == "assistant":
+			if m.Calls, err = called(at+".tool_calls", raw); err != nil {
+				return m, err
+			}
+		case key == "tool_calls" && string(raw) == "[]":
+		case key == "tool_call_id" && m.Role == "tool":
+			if json.Unmarshal(raw, &m.Answers) != nil {
+				return m, invalid(at+".tool_call_id", "got %s, want a text", clipped(raw))
+			}
 		case key == "name":
 			r.ignored["messages.name"] = true
 		default:
@@ -303,7 +312,10 @@ func (s *server) question(ctx context.Context, data []byte, f form) (r request, 
 		return r, q, err
 	}
 	var key string
-	q.prompt, key, err = f.prompt(ctx, s, &r)
+	if err = s.equip(&r, &q); err != nil {
+		return r, q, err
+	}
+	q.prompt, key, err = f.prompt(ctx, s, &r, q)
 	if long := (errTooLong{}); errors.As(err, &long) {
 		err = failure{http.StatusBadRequest, "invalid_request_error", key, "context_length_exceeded", long.Error()}
 	}
@@ -313,9 +325,9 @@ func (s *server) question(ctx context.Context, data []byte, f form) (r request, 
 	if err == nil && q.grammar != nil {
 		_, err = s.choice(q, 0) // an error of the grammar is one of the request
 	}
-	r.messages, r.text, r.format = nil, nil, nil // the answer needs their memory no more
+	q.tools, r.messages, r.text, r.format, r.toolList, r.tools = nil, nil, nil, nil, nil, nil // the answer needs their memory no more
 	return r, q, err
 }
 
 // echoes returns the text of a prompt.
-func (s *server) echoes(ids []int) (string, error) { return s.speaks().Decode(ids) }
+func (s *server) echoes(ids []int) (string, error) { return s.speaks(nil).Decode(ids) }

@@ -204,8 +204,14 @@ func TestFailures(t *testing.T) {
 		status        int
 		param, reason string
 	}{
-		{"chat", `{` + hi + `,"tools":[{"type":"function"}]}`, 400, "tools", "this server can only do without it"},
-		{"chat", `{` + hi + `,"tool_choice":"required"}`, 400, "tool_choice", "without it"},
+		{"chat", `{` + hi + `,"tools":[{"type":"function"}]}`, 400, "tools[0].function.name", "got \"\""},
+		{"chat", `{` + hi + `,"tools":[{"type":"function","function":{"name":"f"}}]}`, 400, "tools", "writes no tools"},
+		{"chat", `{` + hi + `,"tools":3}`, 400, "tools", "want a list"},
+		{"text", `{"prompt":"a","tools":[{}]}`, 400, "tools", "this server can only do without it"},
+		{"chat", `{` + hi + `,"tool_choice":"required"}`, 400, "tool_choice", "got required without tools"},
+		{"chat", `{` + hi + `,"tool_choice":"never"}`, 400, "tool_choice", "want none, auto or required"},
+		{"chat", `{` + hi + `,"tool_choice":{"type":"function","function":{"name":"f"}}}`, 400, "tool_choice",
+			"none of the tools"},
 		{"chat", `{` + hi + `,"n":0}`, 400, "n", "want 1 to 72"},
 		{"chat", `{` + hi + `,"n":73}`, 400, "n", "want 1 to 72"},
 		{"chat", `{` + hi + `,"echo":true}`, 400, "echo", "without it"},
@@ -237,8 +243,8 @@ func TestFailures(t *testing.T) {
 		{"chat", `null`, 400, "", "not an object of JSON"},
 		{"chat", `{`, 400, "", "not an object of JSON"},
 		{
-			"chat", `{"messages":[{"role":"tool","tool_call_id":"1","content":"x"}]}`, 400, "messages[0].role",
-			"offers the model no tools",
+			"chat", `{"messages":[{"role":"robot","content":"x"}]}`, 400, "",
+			"want system, user or assistant",
 		},
 		{
 			"chat", `{"messages":[{"role":"user","tool_call_id":"1","content":"x"}]}`, 400, "messages[0].tool_call_id",
@@ -252,7 +258,8 @@ func TestFailures(t *testing.T) {
 			"of type \"image_url\"",
 		},
 		{"chat", `{"messages":[{"role":"user","content":3}]}`, 400, "messages[0].content", "got 3"},
-		{"chat", `{"messages":[{"role":"assistant","tool_calls":[{}]}]}`, 400, "messages[0].tool_calls", "no such key"},
+		{"chat", `{"messages":[{"role":"assistant","tool_calls":[{}]}]}`, 400, "messages[0].tool_calls[0].arguments",
+			"want an object of JSON as a text"},
 		{"chat", `{"messages":[{"role":"user","content":"` + long +
 			`"}]}`, 400, "messages", "more than the context of 60"},
 		{"chat", `{"messages":[{"role":"user","content":"` + strings.Repeat(long, 9) +

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -51,5 +52,21 @@ func (s spoken) Decode(ids []int) (string, error) {
 	return b.String(), nil
 }
 
-// speaks returns the tokenizer of answers, in which special tokens have no text.
-func (e *engine) speaks() text.Tokenizer { return spoken{e.tok, e.special} }
+// speaks returns the tokenizer of answers, in which special tokens have no text, but for those that mark calls of tools
+// in a style; nil is without.
+func (e *engine) speaks(s style) text.Tokenizer {
+	if s == nil {
+		return spoken{e.tok, e.special}
+	}
+	named, ok := e.tok.(text.Specials)
+	if !ok {
+		return e.tok
+	}
+	special := maps.Clone(e.special)
+	for _, mark := range []string{s.mark(), "</tool_call>"} {
+		if id, ok := named.Special(mark); ok {
+			delete(special, id)
+		}
+	}
+	return spoken{e.tok, special}
+}

@@ -168,7 +168,7 @@ func (t *terminal) do(ctx context.Context, s string) (more bool, err error) {
 // reply writes the answer to a message. Ctrl-C ends it, and what was written stays in the conversation.
 func (t *terminal) reply(ctx context.Context, message string) error {
 	messages := append(t.messages, chat.Message{Role: "user", Content: message})
-	ids, err := t.prompt(ctx, messages, t.options.tokens, t.options.cut)
+	ids, err := t.prompt(ctx, messages, nil, t.options.tokens, t.options.cut)
 	if err != nil {
 		advice := "/reset begins a new conversation"
 		if !t.options.cut {
