@@ -30,9 +30,10 @@ type reply struct {
 	leave    func() // gives back the places, before the client knows that its answer is complete
 }
 
-// complete answers a request of a form.
-func (s *server) complete(f form) http.HandlerFunc {
+// complete answers requests of a form.
+func (s *server) complete(newForm func() form) http.HandlerFunc {
 	return func(w http.ResponseWriter, h *http.Request) {
+		f := newForm()
 		r := &reply{server: s, form: f, created: time.Now().Unix(), exchange: exchangeOf(w)}
 		r.id = fmt.Sprintf("%s-%d-%d", f.kind(), r.created, s.count.Add(1))
 		r.speak = func() {}

@@ -59,6 +59,7 @@ func neutral() map[string][]string {
 		"functions": {`[]`}, "function_call": {`"none"`, `"auto"`},
 		"modalities": {`["text"]`},
 		"n":          {`1`}, "best_of": {`1`}, "echo": {`false`}, "suffix": {`""`}, "options": {`{}`},
+		"include": {`[]`}, "background": {`false`}, "truncation": {`"disabled"`},
 	}
 }
 
@@ -66,7 +67,7 @@ func neutral() map[string][]string {
 // answers of other models alone.
 func harmless() []string {
 	return []string{"user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key",
-		"prompt_cache_retention", "parallel_tool_calls", "reasoning_effort", "verbosity", "keep_alive"}
+		"prompt_cache_retention", "parallel_tool_calls", "reasoning", "reasoning_effort", "verbosity", "keep_alive"}
 }
 
 // invalid returns the failure of a key.
@@ -252,7 +253,7 @@ func content(raw json.RawMessage) (string, error) {
 		return "", errors.Errorf("got %s, want a text or a list of parts", clipped(raw))
 	}
 	for _, p := range parts {
-		if p.Type != "text" || p.Text == nil {
+		if !slices.Contains([]string{"text", "input_text", "output_text"}, p.Type) || p.Text == nil {
 			return "", errors.Errorf("got a part of type %.32q, want text: the model reads nothing else", p.Type)
 		}
 		s += *p.Text

@@ -23,8 +23,9 @@ func (s *server) routes() []route {
 		{http.MethodGet, "/metrics", s.keyed(s.metrics)},
 		{http.MethodGet, "/v1/models", s.keyed(s.models)},
 		{http.MethodGet, "/v1/models/{id...}", s.keyed(s.models)},
-		{http.MethodPost, "/v1/chat/completions", s.keyed(s.complete(talk{}))},
-		{http.MethodPost, "/v1/completions", s.keyed(s.complete(continuation{}))},
+		{http.MethodPost, "/v1/chat/completions", s.keyed(s.complete(func() form { return talk{} }))},
+		{http.MethodPost, "/v1/completions", s.keyed(s.complete(func() form { return continuation{} }))},
+		{http.MethodPost, "/v1/responses", s.keyed(s.complete(func() form { return &response{} }))},
 		{http.MethodPost, "/v1/embeddings", s.keyed(s.embeddings)},
 	}
 }
