@@ -102,7 +102,7 @@ func (s *server) wish(data []byte) (w wish, err error) {
 	}
 	s.note(ignored)
 	switch {
-	case w.model != "" && w.model != s.name:
+	case w.model != "" && !slices.Contains(s.names, w.model):
 		return w, s.noModel(w.model)
 	case w.encoding != "float" && w.encoding != "base64":
 		return w, invalid("encoding_format", "got %.32q, want float or base64", w.encoding)

@@ -21,6 +21,7 @@ import (
 
 // engine answers prompts with one model.
 type engine struct {
+	names      []string // more than one by -alias; name is the first
 	name       string
 	tok        text.Tokenizer
 	template   chat.Template
@@ -51,8 +52,10 @@ func (o options) open(stderr io.Writer) (e *engine, err error) {
 		}
 		e.name = filepath.Base(o.model)
 	}
+	e.names = []string{e.name}
 	if o.alias != "" {
-		e.name = o.alias
+		e.names = strings.Split(o.alias, ",")
+		e.name = e.names[0]
 	}
 	cp, err := folder.Kind("").Load(o.model, stderr)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/folder"
@@ -76,8 +77,8 @@ func (o *options) flags(stderr io.Writer) *program.FlagSet {
 		fs.StringVar(&o.serve, "serve", "",
 			"address such as :8080, which is for this machine alone; 0.0.0.0:8080 is for others, too")
 		fs.StringVar(&o.key, "key", "", "the key that clients must send; by default none")
-		fs.StringVar(&o.alias, "alias", "",
-			"the name of the model in requests and answers; by default that of its folder")
+		fs.StringVar(&o.alias, "alias", "", "the name of the model in requests and answers, or several with commas "+
+			"between them; by default that of its folder")
 		fs.StringVar(&o.cors, "cors", "",
 			"an origin such as https://example.org whose pages may use the server; * is all")
 		fs.StringVar(&o.pooling, "pooling", "mean",
@@ -124,6 +125,9 @@ func (o options) check() error {
 		if size.got < size.least || size.got > size.most {
 			return errors.Errorf("-%s: got %d, want %d to %d", size.name, size.got, size.least, size.most)
 		}
+	}
+	if o.alias != "" && slices.Contains(strings.Split(o.alias, ","), "") {
+		return errors.Errorf("-alias: got %q, want names with commas between them", o.alias)
 	}
 	if poolings()[o.pooling] == nil {
 		return errors.Errorf("-pooling: got %q, want mean or last%s", o.pooling,

@@ -83,7 +83,7 @@ func (s *server) read(data []byte, f form) (r request, err error) {
 	if err := fill(data, keys, neutral(), r.ignored); err != nil {
 		return r, err
 	}
-	if r.model != "" && r.model != s.name {
+	if r.model != "" && !slices.Contains(s.names, r.model) {
 		return r, s.noModel(r.model)
 	}
 	if r.seed != nil {

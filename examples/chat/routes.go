@@ -100,15 +100,20 @@ func (s *server) health(w http.ResponseWriter, _ *http.Request) {
 	s.write(w, http.StatusOK, map[string]any{"status": "ok"})
 }
 
-// models lists the one model.
+// models lists the names of the model.
 func (s *server) models(w http.ResponseWriter, r *http.Request) {
-	model := map[string]any{"id": s.name, "object": "model", "created": s.began.Unix(), "owned_by": "pedestrian"}
-	switch id := r.PathValue("id"); {
-	case id == "":
-		s.write(w, http.StatusOK, map[string]any{"object": "list", "data": []any{model}})
-	case id != s.name:
-		fail(w, s.noModel(id))
-	default:
-		s.write(w, http.StatusOK, model)
+	list := []any{}
+	for _, name := range s.names {
+		model := map[string]any{"id": name, "object": "model", "created": s.began.Unix(), "owned_by": "pedestrian"}
+		if r.PathValue("id") == name {
+			s.write(w, http.StatusOK, model)
+			return
+		}
+		list = append(list, model)
 	}
+	if id := r.PathValue("id"); id != "" {
+		fail(w, s.noModel(id))
+		return
+	}
+	s.write(w, http.StatusOK, map[string]any{"object": "list", "data": list})
 }

@@ -86,19 +86,23 @@ func TestCORS(t *testing.T) {
 
 // The server is healthy until it stops, and counts and logs its answers without their content. Health needs no key.
 func TestHealthMetricsAndLog(t *testing.T) {
-	s, url := served(t, "-key", "secret", "-log", "-alias", "mine")
+	s, url := served(t, "-key", "secret", "-log", "-alias", "first,mine")
 	var log bytes.Buffer
 	s.log.SetOutput(&log)
 	const key = "Bearer secret"
 	status, body := ask(t, url+"/v1/chat/completions", `{`+hi+`,"model":"mine","n":2,"max_tokens":3}`,
 		"Authorization", key)
-	if status != 200 || !strings.Contains(body, `"model":"mine"`) {
+	if status != 200 || !strings.Contains(body, `"model":"first"`) {
 		t.Fatalf("got status %d and %s", status, body)
 	}
 	ask(t, url+"/v1/chat/completions", `{`+hi+`}`)
 	ask(t, url+"/v1/never", `{}`)
 	if answer, body := got(t, "GET", url+"/health"); answer.StatusCode != 200 || !strings.Contains(body, "ok") {
 		t.Errorf("health: got status %d and %s", answer.StatusCode, body)
+	}
+	if answer, body := got(t, "GET", url+"/v1/models/mine", "Authorization", key); answer.StatusCode != 200 ||
+		!strings.Contains(body, `"id":"mine"`) {
+		t.Errorf("the second name: got status %d and %s", answer.StatusCode, body)
 	}
 	if answer, _ := got(t, "GET", url+"/metrics"); answer.StatusCode != 401 {
 		t.Errorf("metrics without the key: got status %d", answer.StatusCode)
