@@ -23,6 +23,7 @@ import (
 type engine struct {
 	names      []string // more than one by -alias; name is the first
 	name       string
+	random     bool // the weights are
 	tok        text.Tokenizer
 	template   chat.Template
 	chat       func() (*chat.Writer, error) // the template, parsed at its first use
@@ -50,7 +51,7 @@ func (o options) open(stderr io.Writer) (e *engine, err error) {
 		if o.template == "" {
 			o.template = "chatml"
 		}
-		e.name = filepath.Base(o.model)
+		e.name, e.random = filepath.Base(o.model), true
 	}
 	e.names = []string{e.name}
 	if o.alias != "" {

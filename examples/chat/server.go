@@ -133,7 +133,7 @@ func (s *server) keyed(h http.HandlerFunc) http.Handler {
 func (s *server) page(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	page.Chat{Title: s.name, Key: s.options.key != ""}.Write(w) // a client that left is not an error
+	page.Chat{Title: s.name, Key: s.options.key != "", Random: s.random}.Write(w) // a client that left is not an error
 }
 
 func (s *server) noModel(id string) failure {

@@ -4,13 +4,72 @@ let messages = [], request = null;
 // The server reuses what it has computed for a conversation, but not for conversations of other pages.
 const salt = [...crypto.getRandomValues(new Uint32Array(4))].join("-");
 
-// turn adds a message to the page and returns the element of its text.
+// turn adds a message to the page, with what can be done with it, and returns the element of its text. Answers are
+// Markdown; what the reader writes is shown as it is.
 function turn(role, text) {
   const said = make("div", {className: "said", textContent: text});
   const article = make("article", {className: role}, make("h2", {textContent: role}), said);
+  const act = (name, does) => make("button", {type: "button", textContent: name, onclick: () => does(article)});
+  const acts = make("div", {className: "acts"}, act("Copy", copy));
+  acts.append(role === "user" ? act("Edit", edit) : act("Again", again));
+  article.append(acts);
   at("talk").append(article);
   follow(true);
   return said;
+}
+
+// place returns the number of an article, which is that of its message.
+const place = article => [...at("talk").children].indexOf(article);
+
+// back takes the conversation back to before the n-th message.
+function back(n) {
+  request?.abort();
+  request = null;
+  messages.length = Math.min(n, messages.length);
+  while (at("talk").children.length > n) at("talk").lastChild.remove();
+  busy(false);
+}
+
+// copy puts the text of a message on the clipboard. Pages that are not from this machine have no clipboard of their own.
+async function copy(article) {
+  const text = article.source ?? article.querySelector(".said").textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const box = make("textarea", {value: text});
+    document.body.append(box);
+    box.select();
+    document.execCommand("copy");
+    box.remove();
+  }
+  at("state").textContent = "copied";
+}
+
+// edit takes back a message of the reader, and what followed it, to write it anew.
+function edit(article) {
+  const n = place(article), {content} = messages[n];
+  back(n);
+  at("message").value = content;
+  at("message").focus();
+}
+
+// again asks for another answer in place of one, without what followed it.
+function again(article) {
+  const n = place(article);
+  back(n);
+  if (messages.at(-1)?.role === "user") answer();
+}
+
+// show writes the text of an answer, at most once a frame.
+function show(said, text) {
+  if (said.next === undefined) requestAnimationFrame(() => {
+    said.replaceChildren(...markdown(said.next));
+    said.querySelectorAll(".scroll").forEach(edges);
+    said.next = undefined;
+    follow(false);
+  });
+  said.next = text;
+  said.closest("article").source = text;
 }
 
 // follow keeps the end of the conversation in view, unless the reader has scrolled up.
@@ -68,8 +127,7 @@ async function answer() {
       const choice = event.choices[0];
       if (choice?.delta.content) {
         text += choice.delta.content;
-        said.textContent = text;
-        follow(false);
+        show(said, text);
       }
       if (choice?.finish_reason === "length") state = "; cut off at the largest number of tokens";
       if (event.usage) tokens = event.usage.completion_tokens;

@@ -12,13 +12,13 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
 )
 
-// The page contains the name of the model as text, and a field for a key if one is needed.
+// The page contains the name of the model as text, a field for a key if one is needed, and a word of random weights.
 func TestChat(t *testing.T) {
 	for _, key := range []bool{false, true} {
 		var b strings.Builder
-		must(t, page.Chat{Title: "<i>model</i>", Key: key}.Write(&b))
+		must(t, page.Chat{Title: "<i>model</i>", Key: key, Random: key}.Write(&b))
 		if got := b.String(); !strings.Contains(got, "<h1>&lt;i&gt;model&lt;/i&gt;</h1>") ||
-			strings.Contains(got, `id="key"`) != key {
+			strings.Contains(got, `id="key"`) != key || strings.Contains(got, "weights of this model are random") != key {
 			t.Errorf("key %v: got %.2000s", key, got)
 		}
 	}
@@ -108,5 +108,119 @@ func TestBrowserChat(t *testing.T) {
 		if !strings.Contains(e, "429") { // the browser tells of every refused request
 			t.Errorf("error %d on the console: %s", i, e)
 		}
+	}
+}
+
+// marked is an answer with all of Markdown that the page knows, and with HTML, which it does not.
+const marked = "# Title\n\nA **bold *and* word**, *it*, `a < b`, snake_case_name, 2 * 3 * 4, " +
+	"[link](https://example.org/a) [bad](javascript:alert(1)) <img src=x onerror=alert(1)>\nnext line\n\n" +
+	"- one\n  - inner\n- two\n\n3. three\n4. four\n\n> quoted\n> more\n\n```go\nif a < b {\n\t**no**\n}\n```\n" +
+	"| a | b |\n|---|--:|\n| 1 | `2` |\n\n---\nend"
+
+// said returns a server of the page whose n-th answer is an element of answers, and the conversations that it got.
+func said(answers ...string) (s *httptest.Server, got *[][]string) {
+	got = new([][]string)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		page.Chat{Title: "a model", Random: true}.Write(w)
+	})
+	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) {
+		var body struct{ Messages []struct{ Content string } }
+		json.NewDecoder(r.Body).Decode(&body)
+		var list []string
+		for _, m := range body.Messages {
+			list = append(list, m.Content)
+		}
+		answer := answers[len(*got)%len(answers)]
+		*got = append(*got, list)
+		for len(answer) > 0 {
+			n := min(7, len(answer))
+			data, _ := json.Marshal(answer[:n])
+			fmt.Fprintf(w, "data: {\"choices\":[{\"delta\":{\"content\":%s}}]}\n\n", data)
+			answer = answer[n:]
+		}
+		fmt.Fprint(w, "data: {\"choices\":[],\"usage\":{\"completion_tokens\":9}}\n\ndata: [DONE]\n\n")
+	})
+	return httptest.NewServer(mux), got
+}
+
+// In a browser an answer's Markdown becomes elements, and its HTML does not. A message can be copied, edited and
+// answered again. The window shows all of the page without scrolling, with space between the box and the status.
+func TestBrowserChatWrites(t *testing.T) {
+	b := browser(t)
+	s, got := said(marked, "second", "third", "fourth")
+	defer s.Close()
+	b.show(1280, 800, "light")
+	b.visit(s.URL)
+	const state = `document.getElementById("state").textContent`
+	of := func(selector string) string {
+		return `[...document.querySelectorAll("#talk .assistant .said ` + selector + `")].map(e => e.textContent).join("|")`
+	}
+	write := func(text string) {
+		b.call("Input.insertText", map[string]any{"text": text}, nil)
+		b.press("Enter")
+	}
+	b.wait(`document.activeElement.id`, "message")
+	b.wait(`document.querySelector(".warning").textContent`, "weights of this model are random")
+	write("first")
+	b.wait(state, "9 tokens")
+	for selector, want := range map[string]string{
+		"h3": "Title", "strong": "bold and word", "strong em": "and", "p > em": "it", "p > code": "a < b", "li li": "inner",
+		"ul > li": "one\ninner|inner|two", "ol": "threefour", "blockquote": "quoted\nmore",
+		"pre code": "if a < b {\n\t**no**\n}", "td": "1|2", "th": "a|b", "td code": "2", "a": "link", "img": "", "hr": "",
+	} {
+		if said := strings.ReplaceAll(b.ask(of(selector)), "oneinner", "one\ninner"); said != want {
+			t.Errorf("%s: got %q, want %q", selector, said, want)
+		}
+	}
+	b.wait(of(""), "[bad](javascript:alert(1)) <img src=x onerror=alert(1)>\nnext line")
+	b.wait(of(""), "snake_case_name, 2 * 3 * 4, ")
+	if start := b.ask(`document.querySelector("#talk ol").start`); start != "3" {
+		t.Errorf("the second list begins with %s, want 3", start)
+	}
+	for _, size := range [][2]int{{1280, 800}, {400, 800}, {1280, 600}} {
+		b.show(size[0], size[1], "light")
+		b.wait(`document.documentElement.scrollHeight <= innerHeight`, "true")
+		if gap := b.ask(`document.getElementById("state").getBoundingClientRect().top - ` +
+			`document.getElementById("ask").getBoundingClientRect().bottom >= 8`); gap != "true" {
+			t.Errorf("%v: the status is glued to the box", size)
+		}
+		if b.faults() != "" {
+			t.Errorf("%v: %s", size, b.faults())
+		}
+	}
+	for hostile, want := range map[string]string{
+		strings.Repeat(">", 9000) + "a": "true", strings.Repeat("**a", 3000): "true", strings.Repeat("`", 9000): "true",
+	} { // as fast as it can be read, and without an error
+		quoted, _ := json.Marshal(hostile)
+		if got := b.ask(`(() => { const t = performance.now(); markdown(` + string(quoted) +
+			`); return performance.now() - t < 1000; })()`); got != want {
+			t.Errorf("%.20s…: takes more than a second", hostile)
+		}
+	}
+	button := func(article int, name string) {
+		b.ask(fmt.Sprintf(`[...document.querySelectorAll("#talk article")[%d].querySelectorAll(".acts button")]`+
+			`.find(e => e.textContent === %q).click()`, article, name))
+	}
+	b.ask(`navigator.clipboard.writeText = async text => { window.copied = text; }`)
+	button(1, "Copy")
+	b.wait(`window.copied`, "# Title\n\nA **bold")
+	b.wait(state, "copied")
+	button(1, "Again")
+	b.wait(of(""), "second")
+	write("more")
+	b.wait(of(""), "second|third")
+	button(0, "Edit")
+	b.wait(`document.getElementById("message").value`, "first")
+	b.wait(`document.querySelectorAll("#talk article").length`, "0")
+	write(" anew")
+	b.wait(of(""), "fourth")
+	if want := [][]string{{"first"}, {"first"}, {"first", "second", "more"}, {"first anew"}}; fmt.Sprint(*got) !=
+		fmt.Sprint(want) {
+		t.Errorf("got the conversations %q, want %q", *got, want)
+	}
+	for i, e := range b.errors {
+		t.Errorf("error %d on the console: %s", i, e)
 	}
 }
