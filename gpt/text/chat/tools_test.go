@@ -12,7 +12,7 @@ const calling = `{%- if tools %}{{- '<|im_start|>system\n<tools>' }}` +
 	`{%- for m in messages %}{{- '<|im_start|>' + m.role + '\n' + m.content }}` +
 	`{%- for call in m.tool_calls %}{%- set f = call.function %}` +
 	`{{- '<tool_call>\n{"name": "' + f.name + '",` +
-		` "arguments": ' }}{{- f.arguments | tojson }}{{- '}\n</tool_call>' }}` +
+	` "arguments": ' }}{{- f.arguments | tojson }}{{- '}\n</tool_call>' }}` +
 	`{%- endfor %}{{- '<|im_end|>\n' }}{%- endfor %}` +
 	`{%- if add_generation_prompt %}{{- '<|im_start|>assistant\n' }}{%- endif %}`
 
