@@ -33,9 +33,11 @@ func TestEveryFlag(t *testing.T) {
 			}
 		},
 		Values: map[string]string{
-			"model": another(t, model), "adapter": t.TempDir(), "template": file, "weights": "int4", "block_size": "60",
-			"top_k": "2", "top_p": "0.1", "min_p": "0.9", "repetition_penalty": "3", "system": "Be brief.",
-			"serve": "nowhere", "key": "k", "alias": "a", "cors": "*", "pooling": "last", "tokens": "3", "seed": "9", "cut": "true with -block_size 60",
+			"model": another(t, model), "adapter": t.TempDir(), "template": file, "weights": "int4",
+			"block_size": "60",
+			"top_k":      "2", "top_p": "0.1", "min_p": "0.9", "repetition_penalty": "3", "system": "Be brief.",
+			"serve": "nowhere", "key": "k", "alias": "a", "cors": "*", "pooling": "last", "tokens": "3",
+			"seed": "9", "cut": "true with -block_size 60",
 		},
 	}
 	p.Check(t)

@@ -44,8 +44,8 @@ func schemed(key string, schema json.RawMessage) (*grammar.Grammar, error) {
 	return g, nil
 }
 
-// texts returns the vocabulary of grammars, with calls of tools in a style: the texts of tokens that neither are special
-// nor end an answer.
+// texts returns the vocabulary of grammars, with calls of tools in a style: the texts of tokens that neither are
+// special nor end an answer.
 func (e *engine) texts(s style) *grammar.Vocabulary {
 	texts, tok := make([]string, e.tok.Size()), e.speaks(s)
 	for id := range texts {

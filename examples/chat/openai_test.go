@@ -30,8 +30,8 @@ func TestOpenAIFeatures(t *testing.T) {
 	clients(t, "PEDESTRIAN_OPENAI", "features.js")
 }
 
-// Vercel's client gets texts, streams, objects, tools and embeddings, by chats and by responses. PEDESTRIAN_AISDK is the
-// folder of modules with the packages ai and @ai-sdk/openai of npm.
+// Vercel's client gets texts, streams, objects, tools and embeddings, by chats and by responses. PEDESTRIAN_AISDK is
+// the folder of modules with the packages ai and @ai-sdk/openai of npm.
 func TestAISDK(t *testing.T) {
 	clients(t, "PEDESTRIAN_AISDK", "aisdk.mjs")
 }

@@ -326,7 +326,8 @@ func (s *server) question(ctx context.Context, data []byte, f form) (r request, 
 	if err == nil && q.grammar != nil {
 		_, err = s.choice(q, 0) // an error of the grammar is one of the request
 	}
-	q.tools, r.messages, r.text, r.format, r.toolList, r.tools = nil, nil, nil, nil, nil, nil // the answer needs their memory no more
+	q.tools, r.messages, r.text, r.format, r.toolList, r.tools = nil, nil, nil, nil, nil,
+		nil // the answer needs their memory no more
 	return r, q, err
 }
 

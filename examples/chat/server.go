@@ -99,7 +99,8 @@ func (s *server) http(host string) *http.Server {
 func (s *server) try(r *http.Request, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.Printf("%s %s: panic: %s\n%s", r.Method, r.Pattern, program.Shown(errors.Errorf("%v", p)), debug.Stack())
+			s.log.Printf("%s %s: panic: %s\n%s", r.Method, r.Pattern, program.Shown(errors.Errorf("%v", p)),
+				debug.Stack())
 			err = failure{http.StatusInternalServerError, "server_error", "", "internal_error",
 				"the server failed; its log says where"}
 		}
@@ -133,7 +134,8 @@ func (s *server) keyed(h http.HandlerFunc) http.Handler {
 func (s *server) page(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	page.Chat{Title: s.name, Key: s.options.key != "", Random: s.random}.Write(w) // a client that left is not an error
+	page.Chat{Title: s.name, Key: s.options.key != "",
+		Random: s.random}.Write(w) // a client that left is not an error
 }
 
 func (s *server) noModel(id string) failure {

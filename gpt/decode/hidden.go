@@ -40,7 +40,8 @@ func NewReader(n Network) (*Reader, error) {
 		case err != nil:
 			return nil, errors.Wrap(err, "reader")
 		case s == nil:
-			return nil, errors.New("reader: a layer, or an edit of one, stores nothing of earlier tokens (it has no Step)")
+			return nil,
+				errors.New("reader: a layer, or an edit of one, stores nothing of earlier tokens (it has no Step)")
 		}
 		r.steps = append(r.steps, s)
 	}

@@ -22,11 +22,11 @@ func (b *builder) object(properties []property, member *node) *node {
 	return b.node(object{properties, member})
 }
 
-func (o object) least(depth int) int {
+func (o object) shortest(depth int) int {
 	if depth == 0 {
 		return infinite
 	}
-	return sum(1, members{object: &o, depth: depth - 1, first: true}.least())
+	return sum(1, members{object: &o, depth: depth - 1, first: true}.shortest())
 }
 
 func (o object) begin(b byte, depth int, next *state, out []*state) []*state {
@@ -45,15 +45,15 @@ type members struct {
 	first bool
 }
 
-// least returns the length of all required properties, of the commas and of the end.
-func (m members) least() int {
+// shortest returns the length of all required properties, of the commas and of the end.
+func (m members) shortest() int {
 	total, comma := 1, 1
 	if m.first {
 		comma = 0
 	}
 	for _, p := range m.properties[m.at:] {
 		if p.required {
-			total = sum(total, sum(comma+len(p.name), p.value.least(m.depth)))
+			total = sum(total, sum(comma+len(p.name), p.value.shortest(m.depth)))
 			comma = 1
 		}
 	}
@@ -102,18 +102,18 @@ type name struct{ members }
 // after returns what follows the i-th property.
 func (n name) after(i int) members { return members{n.object, i + 1, n.depth, false} }
 
-func (n name) least() int {
+func (n name) shortest() int {
 	if n.member != nil {
-		return sum(3, sum(n.member.least(n.depth), n.after(len(n.properties)-1).least()))
+		return sum(3, sum(n.member.shortest(n.depth), n.after(len(n.properties)-1).shortest()))
 	}
-	least := infinite
+	length := infinite
 	for i, p := range n.properties[n.at:] {
-		rest := sum(p.value.least(n.depth), n.after(n.at+i).least())
-		if least = min(least, sum(len(p.name), rest)); p.required {
+		rest := sum(p.value.shortest(n.depth), n.after(n.at+i).shortest())
+		if length = min(length, sum(len(p.name), rest)); p.required {
 			break
 		}
 	}
-	return least
+	return length
 }
 
 func (n name) step(b byte, s *state, out []*state) []*state {
@@ -145,16 +145,16 @@ type list struct {
 }
 
 // list returns the node of lists.
-func (b *builder) list(items *node, fewest, most int) *node {
+func (b *builder) list(items *node, fewest, limit int) *node {
 	b.need("[],")
-	return b.node(list{items, fewest, most})
+	return b.node(list{items, fewest, limit})
 }
 
-func (l list) least(depth int) int {
+func (l list) shortest(depth int) int {
 	if depth == 0 {
 		return infinite
 	}
-	return sum(1, elements{list: l, depth: depth - 1, first: true}.least())
+	return sum(1, elements{list: l, depth: depth - 1, first: true}.shortest())
 }
 
 func (l list) begin(b byte, depth int, next *state, out []*state) []*state {
@@ -172,16 +172,16 @@ type elements struct {
 	first bool
 }
 
-func (e elements) least() int {
+func (e elements) shortest() int {
 	missing := e.fewest - e.n
 	if missing <= 0 {
 		return 1
 	}
-	one := sum(1, e.items.least(e.depth))
-	if one > infinite/missing {
+	value := sum(1, e.items.shortest(e.depth))
+	if value > infinite/missing {
 		return infinite
 	}
-	total := missing*one + 1
+	total := missing*value + 1
 	if e.first {
 		total--
 	}

@@ -36,7 +36,7 @@ func sum(a, b int) int { return min(infinite, a+b) }
 // and two of an exponent.
 func JSON() *Grammar {
 	b := builder{}
-	return b.grammar(b.object(nil, b.any()))
+	return b.grammar(b.object(nil, b.universe()))
 }
 
 // Between returns the grammar of the texts of g between two other texts.
@@ -99,20 +99,20 @@ func (g *Grammar) start() (list []*state) {
 // node is a set of values of JSON.
 type node struct {
 	set
-	id       int
-	shortest [mostDepth + 1]int // bytes, by depth, plus 1; 0 if it is not known
+	id      int
+	lengths [mostDepth + 1]int // bytes, by depth, plus 1; 0 if it is not known
 }
 
-// set is what the variants of a node have.
+// set is the interface of the variants of a node.
 type set interface {
-	// least returns the number of bytes of the shortest value with at most depth objects and lists inside each other.
-	least(depth int) int
+	// shortest returns the number of bytes of the shortest value with at most depth objects and lists inside each other.
+	shortest(depth int) int
 	// begin appends the states after the first byte of a value, before those of next.
 	begin(b byte, depth int, next *state, out []*state) []*state
 }
 
-// least is that of the set, computed once.
-func (n *node) least(depth int) int { return n.shortest[depth] - 1 }
+// shortest is the result of the set's, computed once.
+func (n *node) shortest(depth int) int { return n.lengths[depth] - 1 }
 
 // builder makes nodes.
 type builder struct {
@@ -147,30 +147,30 @@ func (b *builder) grammar(root *node) *Grammar {
 // measure computes the shortest value at a depth, after all smaller depths. Alternatives of one depth are measured
 // first; Schema refuses those that contain themselves.
 func (n *node) measure(depth int) int {
-	if n.shortest[depth] == 0 {
+	if n.lengths[depth] == 0 {
 		switch s := n.set.(type) {
 		case union:
-			least := infinite
-			for _, one := range s {
-				least = min(least, one.measure(depth))
+			length := infinite
+			for _, m := range s {
+				length = min(length, m.measure(depth))
 			}
-			n.shortest[depth] = least + 1
+			n.lengths[depth] = length + 1
 		default:
-			n.shortest[depth] = n.set.least(depth) + 1
+			n.lengths[depth] = n.set.shortest(depth) + 1
 		}
 	}
-	return n.shortest[depth] - 1
+	return n.lengths[depth] - 1
 }
 
 // literals are values that are given as texts of JSON.
 type literals []string
 
-func (l literals) least(int) int {
-	least := infinite
+func (l literals) shortest(int) int {
+	length := infinite
 	for _, s := range l {
-		least = min(least, len(s))
+		length = min(length, len(s))
 	}
-	return least
+	return length
 }
 
 func (l literals) begin(b byte, _ int, next *state, out []*state) []*state {
@@ -183,12 +183,12 @@ func (l literals) begin(b byte, _ int, next *state, out []*state) []*state {
 // union has the values of several nodes.
 type union []*node
 
-func (u union) least(depth int) int {
-	least := infinite
+func (u union) shortest(depth int) int {
+	length := infinite
 	for _, n := range u {
-		least = min(least, n.least(depth))
+		length = min(length, n.shortest(depth))
 	}
-	return least
+	return length
 }
 
 func (u union) begin(b byte, depth int, next *state, out []*state) []*state {
@@ -198,15 +198,15 @@ func (u union) begin(b byte, depth int, next *state, out []*state) []*state {
 	return out
 }
 
-// any returns the node of all values.
-func (b *builder) any() *node {
-	all := b.node(nil)
+// universe returns the node of all values.
+func (b *builder) universe() *node {
+	n := b.node(nil)
 	b.need("truefalsn")
-	all.set = union{
-		b.text(0, -1), b.number(free{}), b.node(literals{"true", "false", "null"}), b.object(nil, all), b.list(all,
+	n.set = union{
+		b.text(0, -1), b.number(free{}), b.node(literals{"true", "false", "null"}), b.object(nil, n), b.list(n,
 			0, -1),
 	}
-	return all
+	return n
 }
 
 // missing returns the first byte that is needed and not a token.

@@ -1,92 +1,13 @@
 package grammar
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
-	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/pkg/errors"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 )
-
-// member is a member of an object of JSON, and ordered an object in the order of its text.
-type member struct {
-	name  string
-	value any
-}
-
-type ordered []member
-
-func (o ordered) has(name string) bool {
-	return slices.ContainsFunc(o, func(m member) bool { return m.name == name })
-}
-
-func (o ordered) get(name string) any {
-	for _, m := range o {
-		if m.name == name {
-			return m.value
-		}
-	}
-	return nil
-}
-
-// parsed returns a value of JSON: nil, a bool, a json.Number, a string, []any or ordered.
-func parsed(data []byte) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	v, err := next(d, 0)
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	if err == nil && d.More() {
-		err = errors.New("more than one value")
-	}
-	return v, errors.WithMessage(err, "schema")
-}
-
-// next returns the next value.
-func next(d *json.Decoder, nesting int) (any, error) {
-	t, err := d.Token()
-	if err != nil {
-		return nil, err
-	}
-	open, ok := t.(json.Delim)
-	if !ok {
-		return t, nil
-	}
-	if nesting == mostNesting {
-		return nil, errors.Errorf("more than %d objects and lists inside each other", mostNesting)
-	}
-	list, object, names := []any{}, ordered{}, map[string]bool{}
-	for d.More() {
-		var m member
-		if open == '{' {
-			name, err := d.Token()
-			if err != nil {
-				return nil, err
-			}
-			m.name, _ = name.(string)
-			if names[m.name] {
-				return nil, errors.Errorf("%.64q is given twice", m.name)
-			}
-			names[m.name] = true
-		}
-		if m.value, err = next(d, nesting+1); err != nil {
-			return nil, err
-		}
-		list, object = append(list, m.value), append(object, m)
-	}
-	if _, err := d.Token(); err != nil {
-		return nil, err
-	}
-	if open == '{' {
-		return object, nil
-	}
-	return list, nil
-}
 
 // typeOf returns the type of a value of JSON.
 func typeOf(v any) string {
@@ -126,14 +47,14 @@ func encoded(v any) string {
 		return quoted(v)
 	case []any:
 		var list []string
-		for _, one := range v {
-			list = append(list, encoded(one))
+		for _, item := range v {
+			list = append(list, encoded(item))
 		}
 		return "[" + strings.Join(list, ",") + "]"
-	case ordered:
+	case field.Object:
 		var list []string
 		for _, m := range v {
-			list = append(list, quoted(m.name)+":"+encoded(m.value))
+			list = append(list, quoted(m.Name)+":"+encoded(m.Value))
 		}
 		return "{" + strings.Join(list, ",") + "}"
 	}

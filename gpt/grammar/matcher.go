@@ -57,7 +57,7 @@ type Matcher struct {
 	scratch    []byte
 }
 
-// The bounds of the work on a token, and of what is kept of it.
+// The bounds of the work on a token, and of the memory of its results.
 const (
 	mostStates = 1024
 	mostWork   = 1 << 23 // steps of states
@@ -184,8 +184,8 @@ func (m *Matcher) allowed() (*mask, error) {
 		m.scratch = s.key(m.scratch)
 	}
 	key := string(m.scratch)
-	if kept := m.masks[key]; kept != nil && kept.least <= limit {
-		return kept, nil
+	if stored := m.masks[key]; stored != nil && stored.least <= limit {
+		return stored, nil
 	}
 	made, err := m.follow(limit)
 	if err == nil && !made.cut {
@@ -230,16 +230,16 @@ func (m *Matcher) follow(limit int) (*mask, error) {
 		if valid < len(s) {
 			continue
 		}
-		least := infinite
-		for _, rest := range m.stack[valid] {
-			least = min(least, rest.length())
+		length := infinite
+		for _, s := range m.stack[valid] {
+			length = min(length, s.length())
 		}
 		switch {
-		case least > limit:
+		case length > limit:
 			made.cut = true
 		default:
 			made.bits[id>>6] |= 1 << (id & 63)
-			made.least = max(made.least, least)
+			made.least = max(made.least, length)
 		}
 	}
 	return made, nil

@@ -9,7 +9,7 @@ func (b *builder) number(s set) *node {
 // free is the set of all numbers, or of all integers.
 type free struct{ integer bool }
 
-func (free) least(int) int { return 1 }
+func (free) shortest(int) int { return 1 }
 
 func (f free) begin(b byte, _ int, next *state, out []*state) []*state {
 	return digits{free: f}.step(b, &state{next: next}, out)
@@ -44,7 +44,7 @@ func (d digits) empty() bool {
 	return d.phase == afterZero || d.phase == inInteger || d.phase == inFraction || d.phase == inExponent
 }
 
-func (d digits) least() int {
+func (d digits) shortest() int {
 	if d.empty() {
 		return 0
 	}

@@ -23,7 +23,7 @@ func power(n int) int64 {
 	return p
 }
 
-func (r interval) least(int) int { return r.rest(written{}) }
+func (r interval) shortest(int) int { return r.lacks(written{}) }
 
 func (r interval) begin(b byte, _ int, next *state, out []*state) []*state {
 	return between{r, written{}}.step(b, &state{next: next}, out)
@@ -55,29 +55,29 @@ func (r interval) after(w written, b byte) (written, bool) {
 	return w, true
 }
 
-// rest returns the smallest number of bytes after which a beginning is a number of the interval.
-func (r interval) rest(w written) int {
+// lacks returns the smallest number of bytes after which a beginning is a number of the interval.
+func (r interval) lacks(w written) int {
 	if w.whole == 0 { // the sign and the first digit are tried
-		least := infinite
+		length := infinite
 		for _, b := range []byte("-0123456789") {
 			if next, ok := r.after(w, b); ok {
-				least = min(least, sum(1, r.rest(next)))
+				length = min(length, sum(1, r.lacks(next)))
 			}
 		}
-		return least
+		return length
 	}
 	low, high := r.low, r.high
 	if w.minus {
 		low, high = -r.high, -r.low
 	}
 	scale := power(r.places)
-	least := infinite
+	length := infinite
 	// try tries the numbers of some digits after the point from first on, below first + width.
 	try := func(first, width int64, digits, bytes int) {
 		unit := power(r.places - digits)
 		from, to := max(low, first), min(high, first+width-unit)
 		if from = (from + unit - 1) / unit * unit; from <= to {
-			least = min(least, bytes)
+			length = min(length, bytes)
 		}
 	}
 	if w.point {
@@ -87,7 +87,7 @@ func (r interval) rest(w written) int {
 				try(w.value*width, width, w.fraction+more, more)
 			}
 		}
-		return least
+		return length
 	}
 	zeros := r.before - w.whole
 	if w.value == 0 {
@@ -103,7 +103,7 @@ func (r interval) rest(w written) int {
 			try(w.value*width, width, digits, bytes)
 		}
 	}
-	return least
+	return length
 }
 
 // between is the rest of a number of an interval.
@@ -112,8 +112,8 @@ type between struct {
 	written written
 }
 
-func (b between) least() int  { return b.rest(b.written) }
-func (b between) empty() bool { return b.written.whole > 0 && b.least() == 0 }
+func (b between) shortest() int { return b.lacks(b.written) }
+func (b between) empty() bool   { return b.written.whole > 0 && b.shortest() == 0 }
 
 func (b between) step(c byte, s *state, out []*state) []*state {
 	next, ok := b.after(b.written, c)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pkg/errors"
 )
 
@@ -27,9 +28,9 @@ const (
 // texts are some of those that the schema permits. It returns an error that names any other keyword, and a schema that
 // has no value or no small one.
 func Schema(data []byte) (*Grammar, error) {
-	raw, err := parsed(data)
+	raw, err := field.Ordered(data, mostNesting)
 	if err != nil {
-		return nil, err
+		return nil, errors.WithMessage(err, "schema")
 	}
 	r := &reader{root: raw, refs: map[string]*node{}}
 	root, err := r.schema("schema", raw)
@@ -40,7 +41,7 @@ func Schema(data []byte) (*Grammar, error) {
 		return nil, err
 	}
 	g := r.grammar(root)
-	if root.least(mostDepth) >= infinite {
+	if root.shortest(mostDepth) >= infinite {
 		return nil, errors.Errorf("schema: no value of at most %d objects and lists inside each other and %d bytes",
 			mostDepth, infinite)
 	}
@@ -55,10 +56,10 @@ type reader struct {
 	all  *node            // of all values, made when it is needed
 }
 
-// every returns the node of all values.
-func (r *reader) every() *node {
+// everything returns the node of all values.
+func (r *reader) everything() *node {
 	if r.all == nil {
-		r.all = r.any()
+		r.all = r.universe()
 	}
 	return r.all
 }
@@ -98,75 +99,75 @@ func (r *reader) set(at string, raw any) (set, error) {
 	if len(r.nodes) > mostNodes {
 		return nil, errors.Errorf("%s: more than %d values", at, mostNodes)
 	}
-	o, ok := raw.(ordered)
+	o, ok := raw.(field.Object)
 	switch {
 	case raw == true:
-		return r.every().set, nil
+		return r.everything().set, nil
 	case !ok:
 		return nil, errors.Errorf("%s: got %s, want an object", at, shown(raw))
 	}
-	var given []string
+	var restrict []string
 	for _, m := range o {
-		if !slices.Contains(annotations(), m.name) {
-			given = append(given, m.name)
+		if !slices.Contains(annotations(), m.Name) {
+			restrict = append(restrict, m.Name)
 		}
 	}
 	for _, alone := range []string{"$ref", "anyOf"} {
-		if !slices.Contains(given, alone) {
+		if !slices.Contains(restrict, alone) {
 			continue
 		}
-		if len(given) > 1 {
-			other := given[0]
-			if other == alone {
-				other = given[1]
+		if len(restrict) > 1 {
+			beside := restrict[0]
+			if beside == alone {
+				beside = restrict[1]
 			}
-			return nil, errors.Errorf("%s: %s: beside %.64s, want it alone", at, other, alone)
+			return nil, errors.Errorf("%s: %s: beside %.64s, want it alone", at, beside, alone)
 		}
 		if alone == "$ref" {
-			return r.ref(at, o.get("$ref"))
+			return r.ref(at, o.Get("$ref"))
 		}
-		return r.anyOf(at+".anyOf", o.get("anyOf"))
+		return r.anyOf(at+".anyOf", o.Get("anyOf"))
 	}
-	types, err := r.types(at, o, given)
+	types, err := r.types(at, o, restrict)
 	if err != nil {
 		return nil, err
 	}
 	for _, key := range []string{"const", "enum"} {
-		if o.has(key) {
+		if o.Has(key) {
 			return r.values(at, key, o, types)
 		}
 	}
-	var all union
+	var alternatives union
 	for _, t := range types {
 		s, err := r.ofType(at, t, o)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, r.node(s))
+		alternatives = append(alternatives, r.node(s))
 	}
-	return all, nil
+	return alternatives, nil
 }
 
 // types returns the types of a schema: those that it names, or else those that its keywords are about, or all.
-func (r *reader) types(at string, o ordered, given []string) (types []string, err error) {
+func (r *reader) types(at string, o field.Object, restrict []string) (types []string, err error) {
 	implied := map[string]bool{}
-	for _, key := range given {
-		known := slices.Contains([]string{"type", "enum", "const"}, key)
+	for _, key := range restrict {
+		found := slices.Contains([]string{"type", "enum", "const"}, key)
 		for t, list := range keywords() {
 			if slices.Contains(list, key) {
-				known, implied[t] = true, true
+				found, implied[t] = true, true
 			}
 		}
-		if !known {
+		if !found {
 			return nil, errors.Errorf("%s: %.64s: this grammar has no such keyword", at, key)
 		}
 	}
-	switch t := o.get("type").(type) {
+	switch t := o.Get("type").(type) {
 	case string:
 		types = []string{t}
 	case []any:
-		for _, one := range t {
-			s, _ := one.(string)
+		for _, item := range t {
+			s, _ := item.(string)
 			types = append(types, s)
 		}
 		if len(t) == 0 {
@@ -190,12 +191,12 @@ func (r *reader) types(at string, o ordered, given []string) (types []string, er
 }
 
 // ofType returns the set of the values of a type.
-func (r *reader) ofType(at, t string, o ordered) (set, error) {
+func (r *reader) ofType(at, t string, o field.Object) (set, error) {
 	switch t {
 	case "object":
 		return r.ofObject(at, o)
 	case "array":
-		fewest, most, err := counts(at, o, "minItems", "maxItems")
+		fewest, largest, err := counts(at, o, "minItems", "maxItems")
 		if err != nil {
 			return nil, err
 		}
@@ -203,10 +204,10 @@ func (r *reader) ofType(at, t string, o ordered) (set, error) {
 		if err != nil {
 			return nil, err
 		}
-		return r.list(items, fewest, most).set, nil
+		return r.list(items, fewest, largest).set, nil
 	case "string":
-		fewest, most, err := counts(at, o, "minLength", "maxLength")
-		return r.text(fewest, most).set, err
+		fewest, largest, err := counts(at, o, "minLength", "maxLength")
+		return r.text(fewest, largest).set, err
 	case "boolean":
 		r.need("truefals")
 		return literals{"true", "false"}, nil
@@ -219,32 +220,32 @@ func (r *reader) ofType(at, t string, o ordered) (set, error) {
 }
 
 // anything returns the node of the schema of a key, or that of all values.
-func (r *reader) anything(at string, o ordered, key string) (*node, error) {
-	if !o.has(key) {
-		return r.every(), nil
+func (r *reader) anything(at string, o field.Object, key string) (*node, error) {
+	if !o.Has(key) {
+		return r.everything(), nil
 	}
-	return r.schema(at, o.get(key))
+	return r.schema(at, o.Get(key))
 }
 
 // ofObject returns the set of objects of a schema.
-func (r *reader) ofObject(at string, o ordered) (set, error) {
-	listed, ok := o.get("properties").(ordered)
-	if o.has("properties") && !ok {
-		return nil, errors.Errorf("%s: properties: got %s, want an object", at, shown(o.get("properties")))
+func (r *reader) ofObject(at string, o field.Object) (set, error) {
+	listed, ok := o.Get("properties").(field.Object)
+	if o.Has("properties") && !ok {
+		return nil, errors.Errorf("%s: properties: got %s, want an object", at, shown(o.Get("properties")))
 	}
-	required, ok := o.get("required").([]any)
-	if o.has("required") && !ok {
-		return nil, errors.Errorf("%s: required: got %s, want a list", at, shown(o.get("required")))
+	required, ok := o.Get("required").([]any)
+	if o.Has("required") && !ok {
+		return nil, errors.Errorf("%s: required: got %s, want a list", at, shown(o.Get("required")))
 	}
 	var names []string
-	for _, one := range required {
-		s, ok := one.(string)
+	for _, item := range required {
+		s, ok := item.(string)
 		if !ok {
-			return nil, errors.Errorf("%s: required: got %s, want a text", at, shown(one))
+			return nil, errors.Errorf("%s: required: got %s, want a text", at, shown(item))
 		}
 		names = append(names, s)
-		if !listed.has(s) {
-			listed = append(listed, member{s, true})
+		if !listed.Has(s) {
+			listed = append(listed, field.Member{Name: s, Value: true})
 		}
 	}
 	if len(listed) > mostProperties {
@@ -252,15 +253,15 @@ func (r *reader) ofObject(at string, o ordered) (set, error) {
 	}
 	var properties []property
 	for _, m := range listed {
-		n, err := r.schema(fmt.Sprintf("%s.properties.%.64s", at, m.name), m.value)
+		n, err := r.schema(fmt.Sprintf("%s.properties.%.64s", at, m.Name), m.Value)
 		if err != nil {
 			return nil, err
 		}
-		properties = append(properties, property{quoted(m.name) + ":", n, slices.Contains(names, m.name)})
+		properties = append(properties, property{quoted(m.Name) + ":", n, slices.Contains(names, m.Name)})
 	}
-	extra := o.get("additionalProperties")
+	extra := o.Get("additionalProperties")
 	if len(properties) > 0 || extra == false {
-		if _, ok := extra.(ordered); extra != nil && !ok && extra != true && extra != false {
+		if _, ok := extra.(field.Object); extra != nil && !ok && extra != true && extra != false {
 			return nil, errors.Errorf("%s: additionalProperties: got %s, want an object or a bool", at, shown(extra))
 		}
 		return r.object(properties, nil).set, nil
@@ -278,15 +279,15 @@ func (r *reader) anyOf(at string, raw any) (set, error) {
 	if !ok || len(list) == 0 {
 		return nil, errors.Errorf("%s: got %s, want a list of 1 or more", at, shown(raw))
 	}
-	var all union
-	for i, one := range list {
-		n, err := r.schema(fmt.Sprintf("%s[%d]", at, i), one)
+	var alternatives union
+	for i, item := range list {
+		n, err := r.schema(fmt.Sprintf("%s[%d]", at, i), item)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, n)
+		alternatives = append(alternatives, n)
 	}
-	return all, nil
+	return alternatives, nil
 }
 
 // ref returns the schema at a place of the root, such as #/$defs/name.
@@ -299,11 +300,11 @@ func (r *reader) ref(at string, raw any) (set, error) {
 	target := r.root
 	for _, key := range strings.Split(path, "/")[1:] {
 		key = strings.NewReplacer("~1", "/", "~0", "~").Replace(key)
-		o, ok := target.(ordered)
-		if inside = inside && ok && o.has(key); !inside {
+		o, ok := target.(field.Object)
+		if inside = inside && ok && o.Has(key); !inside {
 			break
 		}
-		target = o.get(key)
+		target = o.Get(key)
 	}
 	if !inside {
 		return nil, errors.Errorf("%s: $ref: got %s, want a place of this schema such as #/$defs/name", at,
@@ -317,20 +318,20 @@ func (r *reader) ref(at string, raw any) (set, error) {
 }
 
 // values returns the values of enum or const that are of one of the types.
-func (r *reader) values(at, key string, o ordered, types []string) (set, error) {
-	list, ok := o.get(key).([]any)
+func (r *reader) values(at, key string, o field.Object, types []string) (set, error) {
+	list, ok := o.Get(key).([]any)
 	if key == "const" {
-		list, ok = []any{o.get(key)}, true
+		list, ok = []any{o.Get(key)}, true
 	}
 	if !ok || len(list) == 0 || len(list) > mostAlternatives {
-		return nil, errors.Errorf("%s: %s: got %s, want a list of 1 to %d", at, key, shown(o.get(key)),
+		return nil, errors.Errorf("%s: %s: got %s, want a list of 1 to %d", at, key, shown(o.Get(key)),
 			mostAlternatives)
 	}
-	for _, other := range []string{"const", "enum", "minLength", "maxLength", "minimum", "maximum",
+	for _, second := range []string{"const", "enum", "minLength", "maxLength", "minimum", "maximum",
 		"exclusiveMinimum",
 		"exclusiveMaximum", "properties", "required", "additionalProperties", "items", "minItems", "maxItems"} {
-		if other != key && o.has(other) {
-			return nil, errors.Errorf("%s: %s: beside %s, want it alone", at, other, key)
+		if second != key && o.Has(second) {
+			return nil, errors.Errorf("%s: %s: beside %s, want it alone", at, second, key)
 		}
 	}
 	var texts literals
@@ -347,42 +348,42 @@ func (r *reader) values(at, key string, o ordered, types []string) (set, error) 
 	return texts, nil
 }
 
-// counts returns the bounds of a number of characters or of values; most is −1 without a limit.
-func counts(at string, o ordered, least, largest string) (fewest, most int, err error) {
-	most = -1
-	for key, to := range map[string]*int{least: &fewest, largest: &most} {
-		if !o.has(key) {
+// counts returns the bounds of a number of characters or of values by two keys; largest is −1 without a limit.
+func counts(at string, o field.Object, lower, upper string) (fewest, largest int, err error) {
+	largest = -1
+	for key, to := range map[string]*int{lower: &fewest, upper: &largest} {
+		if !o.Has(key) {
 			continue
 		}
-		n, ok := o.get(key).(json.Number)
+		n, ok := o.Get(key).(json.Number)
 		i, err := strconv.Atoi(string(n))
 		if !ok || err != nil || i < 0 || i > mostCount {
-			return 0, 0, errors.Errorf("%s: %s: got %s, want 0 to %d", at, key, shown(o.get(key)), mostCount)
+			return 0, 0, errors.Errorf("%s: %s: got %s, want 0 to %d", at, key, shown(o.Get(key)), mostCount)
 		}
 		*to = i
 	}
-	if most >= 0 && fewest > most {
-		return 0, 0, errors.Errorf("%s: %s: got %d, want at most %s, %d", at, least, fewest, largest, most)
+	if largest >= 0 && fewest > largest {
+		return 0, 0, errors.Errorf("%s: %s: got %d, want at most %s, %d", at, lower, fewest, upper, largest)
 	}
-	return fewest, most, nil
+	return fewest, largest, nil
 }
 
 // bounded returns the set of the numbers between the bounds of a schema.
-func bounded(at string, o ordered, integer bool) (set, error) {
+func bounded(at string, o field.Object, integer bool) (set, error) {
 	r := interval{places: placesOfNumber, before: beforeOfNumber}
 	if integer {
 		r = interval{before: mostDigits}
 	}
 	scale := new(big.Rat).SetInt64(power(r.places))
-	most := power(r.before)*power(r.places) - 1
-	r.low, r.high = -most, most
-	given := false
+	largest := power(r.before)*power(r.places) - 1
+	r.low, r.high = -largest, largest
+	limited := false
 	for _, key := range keywords()["number"] {
-		if !o.has(key) {
+		if !o.Has(key) {
 			continue
 		}
-		given = true
-		n, ok := o.get(key).(json.Number)
+		limited = true
+		n, ok := o.Get(key).(json.Number)
 		x, valid := new(big.Rat), false
 		if ok && len(n) <= 32 {
 			if f, err := n.Float64(); err == nil && math.Abs(f) < float64(power(r.before)) {
@@ -395,7 +396,7 @@ func bounded(at string, o ordered, integer bool) (set, error) {
 		}
 		if !valid {
 			return nil, errors.Errorf("%s: %s: got %s, want a number of at most %d digits before the point",
-				at, key, shown(o.get(key)), r.before)
+				at, key, shown(o.Get(key)), r.before)
 		}
 		x.Mul(x, scale)
 		q, rest := new(big.Int).DivMod(x.Num(), x.Denom(), new(big.Int)) // q ≤ x
@@ -412,7 +413,7 @@ func bounded(at string, o ordered, integer bool) (set, error) {
 		}
 	}
 	switch {
-	case !given:
+	case !limited:
 		return free{integer}, nil
 	case r.low > r.high:
 		return nil, errors.Errorf("%s: no number is between its bounds", at)

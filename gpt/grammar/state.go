@@ -2,8 +2,8 @@ package grammar
 
 import "encoding/binary"
 
-// state is a stack of what a text still has to match, the next item first. nil matches the end of the text. States are
-// immutable and share their lower parts.
+// state is a stack of the items that a text still has to match, the next one first. nil matches the end of the text.
+// States are immutable and share their lower parts.
 type state struct {
 	item  item
 	next  *state
@@ -12,8 +12,8 @@ type state struct {
 
 // item is a part of a text that is being matched.
 type item interface {
-	// least returns the number of bytes of its shortest rest.
-	least() int
+	// shortest returns the number of bytes of its shortest rest.
+	shortest() int
 	// empty reports whether the rest may be empty.
 	empty() bool
 	// step appends the states after a byte of the item at the top of s.
@@ -23,7 +23,7 @@ type item interface {
 }
 
 // push returns a state with an item above next.
-func push(it item, next *state) *state { return &state{it, next, sum(it.least(), next.length())} }
+func push(it item, next *state) *state { return &state{it, next, sum(it.shortest(), next.length())} }
 
 // length returns the number of bytes of the shortest rest.
 func (s *state) length() int {
@@ -82,8 +82,8 @@ func keyed(to []byte, kind byte, numbers ...int) []byte {
 // literal is a text that must follow.
 type literal string
 
-func (l literal) least() int  { return len(l) }
-func (l literal) empty() bool { return l == "" }
+func (l literal) shortest() int { return len(l) }
+func (l literal) empty() bool   { return l == "" }
 
 func (l literal) step(b byte, s *state, out []*state) []*state {
 	switch {
@@ -97,14 +97,14 @@ func (l literal) step(b byte, s *state, out []*state) []*state {
 
 func (l literal) key(to []byte) []byte { return append(keyed(to, 'l', len(l)), l...) }
 
-// space is white space of at most so many bytes.
+// space is white space of at most this number of bytes.
 type space int
 
 // mostSpace is the largest number of bytes of white space in one place: enough for a line and its indentation.
 const mostSpace = 20
 
-func (space) least() int  { return 0 }
-func (space) empty() bool { return true }
+func (space) shortest() int { return 0 }
+func (space) empty() bool   { return true }
 
 func (n space) step(b byte, s *state, out []*state) []*state {
 	if n == 0 || b != ' ' && b != '\n' && b != '\t' && b != '\r' {
@@ -121,8 +121,8 @@ type value struct {
 	depth int
 }
 
-func (v value) least() int { return v.of.least(v.depth) }
-func (value) empty() bool  { return false }
+func (v value) shortest() int { return v.of.shortest(v.depth) }
+func (value) empty() bool     { return false }
 
 func (v value) step(b byte, s *state, out []*state) []*state {
 	return v.of.begin(b, v.depth, s.next, out)

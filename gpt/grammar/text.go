@@ -4,12 +4,12 @@ package grammar
 type text struct{ fewest, most int }
 
 // text returns the node of texts.
-func (b *builder) text(fewest, most int) *node {
+func (b *builder) text(fewest, limit int) *node {
 	b.need(`"a`)
-	return b.node(text{fewest, most})
+	return b.node(text{fewest, limit})
 }
 
-func (t text) least(int) int { return sum(t.fewest, 2) }
+func (t text) shortest(int) int { return sum(t.fewest, 2) }
 
 func (t text) begin(b byte, _ int, next *state, out []*state) []*state {
 	if b != '"' {
@@ -29,7 +29,7 @@ type characters struct {
 	kind    byte // of the pending bytes: 'u' of UTF-8, '\\' after a backslash, 'x' hexadecimal
 }
 
-func (c characters) least() int {
+func (c characters) shortest() int {
 	n := c.n
 	if c.pending > 0 {
 		n++

@@ -64,7 +64,8 @@ func TestRulesRefuse(t *testing.T) {
 	logits := graph.Tensor{Shape: []int{2}, F64: []float64{3, 1}}
 	inf := math.Inf(1)
 	for want, r := range map[string]Rule{
-		"got the token 2, want 0 to 1": Bias{2: 1}, "got the token -1": Bias{-1: 1}, "token 0: got NaN": Bias{0: math.NaN()},
+		"got the token 2, want 0 to 1": Bias{2: 1}, "got the token -1": Bias{-1: 1},
+		"token 0: got NaN":  Bias{0: math.NaN()},
 		"token 1: got +Inf": Bias{1: inf}, "forbid every token": Bias{0: -inf, 1: -inf}, "rule 0 is nil": nil,
 	} {
 		s := NewSampler(1)

@@ -18,7 +18,7 @@ function turn(role, text) {
   return said;
 }
 
-// place returns the number of an article, which is that of its message.
+// place returns the number of an article among the messages.
 const place = article => [...at("talk").children].indexOf(article);
 
 // back takes the conversation back to before the n-th message.

@@ -18,7 +18,8 @@ func TestChat(t *testing.T) {
 		var b strings.Builder
 		must(t, page.Chat{Title: "<i>model</i>", Key: key, Random: key}.Write(&b))
 		if got := b.String(); !strings.Contains(got, "<h1>&lt;i&gt;model&lt;/i&gt;</h1>") ||
-			strings.Contains(got, `id="key"`) != key || strings.Contains(got, "weights of this model are random") != key {
+			strings.Contains(got, `id="key"`) != key || strings.Contains(got,
+			"weights of this model are random") != key {
 			t.Errorf("key %v: got %.2000s", key, got)
 		}
 	}
@@ -155,7 +156,8 @@ func TestBrowserChatWrites(t *testing.T) {
 	b.visit(s.URL)
 	const state = `document.getElementById("state").textContent`
 	of := func(selector string) string {
-		return `[...document.querySelectorAll("#talk .assistant .said ` + selector + `")].map(e => e.textContent).join("|")`
+		return `[...document.querySelectorAll("#talk .assistant .said ` + selector +
+			`")].map(e => e.textContent).join("|")`
 	}
 	write := func(text string) {
 		b.call("Input.insertText", map[string]any{"text": text}, nil)
@@ -166,9 +168,11 @@ func TestBrowserChatWrites(t *testing.T) {
 	write("first")
 	b.wait(state, "9 tokens")
 	for selector, want := range map[string]string{
-		"h3": "Title", "strong": "bold and word", "strong em": "and", "p > em": "it", "p > code": "a < b", "li li": "inner",
+		"h3": "Title", "strong": "bold and word", "strong em": "and", "p > em": "it", "p > code": "a < b",
+		"li li":   "inner",
 		"ul > li": "one\ninner|inner|two", "ol": "threefour", "blockquote": "quoted\nmore",
-		"pre code": "if a < b {\n\t**no**\n}", "td": "1|2", "th": "a|b", "td code": "2", "a": "link", "img": "", "hr": "",
+		"pre code": "if a < b {\n\t**no**\n}", "td": "1|2", "th": "a|b", "td code": "2", "a": "link", "img": "",
+		"hr": "",
 	} {
 		if said := strings.ReplaceAll(b.ask(of(selector)), "oneinner", "one\ninner"); said != want {
 			t.Errorf("%s: got %q, want %q", selector, said, want)
@@ -191,7 +195,8 @@ func TestBrowserChatWrites(t *testing.T) {
 		}
 	}
 	for hostile, want := range map[string]string{
-		strings.Repeat(">", 9000) + "a": "true", strings.Repeat("**a", 3000): "true", strings.Repeat("`", 9000): "true",
+		strings.Repeat(">", 9000) + "a": "true", strings.Repeat("**a", 3000): "true", strings.Repeat("`",
+			9000): "true",
 	} { // as fast as it can be read, and without an error
 		quoted, _ := json.Marshal(hostile)
 		if got := b.ask(`(() => { const t = performance.now(); markdown(` + string(quoted) +

@@ -20,7 +20,8 @@ func ExampleNewWriter() {
 		fmt.Println(err)
 		return
 	}
-	ids, answer, err := w.Tokens(context.Background(), chat.Message{Role: "user", Content: "Hi"}, chat.Message{Role: "assistant", Content: "Yes."})
+	ids, answer, err := w.Tokens(context.Background(), chat.Message{Role: "user", Content: "Hi"},
+		chat.Message{Role: "assistant", Content: "Yes."})
 	for i, id := range ids {
 		s, _ := tok.Decode([]int{id})
 		if answer[i] {

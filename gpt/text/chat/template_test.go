@@ -68,7 +68,8 @@ func TestConversation(t *testing.T) {
 			"<|start_header_id|>assistant<|end_header_id|>\n\n"},
 	} {
 		template := Template{Begin: "<s>", End: "</s>", Chat: tc.chat}
-		messages := []Message{{Role: "user", Content: " Hi "}, {Role: "assistant", Content: " Yes."}, {Role: "user", Content: "Bye"}}
+		messages := []Message{{Role: "user", Content: " Hi "}, {Role: "assistant", Content: " Yes."}, {Role: "user",
+			Content: "Bye"}}
 		ids, answer, err := conversation(template, tok, messages...)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -101,7 +102,8 @@ func TestMarks(t *testing.T) {
 	}
 	mistral := Template{Begin: "<s>", End: "</s>", Chat: "{{ bos_token }}{% for m in messages %}{% if m.role == " +
 		"'user' %}[INST] {{ m.content }}[/INST]{% else %} {{ m.content }}[INST]{% endif %}{% endfor %}"}
-	got, answer, err := conversation(mistral, tok, Message{Role: "user", Content: "the [INST]"}, Message{Role: "assistant", Content: "other"})
+	got, answer, err := conversation(mistral, tok, Message{Role: "user", Content: "the [INST]"},
+		Message{Role: "assistant", Content: "other"})
 	inst, _ := tok.Special("[INST]")
 	plain, _ := tok.Encode("[INST]")
 	prompt, wrong := tok.EncodeSpecial("<s>[INST] the ?[/INST] ")
@@ -129,11 +131,13 @@ func TestMarks(t *testing.T) {
 // A special token in a user's text is ordinary text, and a default is not written if there is a system message.
 func TestConversationOfUsers(t *testing.T) {
 	tok := chatty(t)
-	ids, _, err := conversation(Template{Chat: smol}, tok, Message{Role: "system", Content: "Be."}, Message{Role: "user", Content: "<|im_end|>"})
+	ids, _, err := conversation(Template{Chat: smol}, tok, Message{Role: "system", Content: "Be."},
+		Message{Role: "user", Content: "<|im_end|>"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	roomy := append(make([]Message, 0, 9), Message{Role: "user", Content: "a"}, Message{Role: "assistant", Content: "b"})
+	roomy := append(make([]Message, 0, 9), Message{Role: "user", Content: "a"}, Message{Role: "assistant",
+		Content: "b"})
 	if _, _, err := conversation(Template{Chat: smol}, tok, roomy...); err != nil || roomy[0].Role != "user" {
 		t.Errorf("the caller's messages begin with %v (%v)", roomy[0], err)
 	}
@@ -153,14 +157,17 @@ func TestConversationOfUsers(t *testing.T) {
 		words    string
 	}{
 		{Template{Chat: ChatML}, nil, "messages: got none"},
-		{Template{Chat: ChatML}, []Message{{Role: "tool", Content: "x"}}, `role: got "tool", want system, user or assistant`},
+		{Template{Chat: ChatML}, []Message{{Role: "tool", Content: "x"}},
+			`role: got "tool", want system, user or assistant`},
 		{
 			Template{Chat: ChatML}, []Message{{Role: "user", Content: "x"}, {Role: "system", Content: "y"}},
 			"messages: 1: role: got system, want it first",
 		},
-		{Template{Chat: "{% for"}, []Message{{Role: "user", Content: "x"}}, "chat_template: line 1: a tag has no end"},
+		{Template{Chat: "{% for"}, []Message{{Role: "user", Content: "x"}},
+			"chat_template: line 1: a tag has no end"},
 		{
-			Template{Chat: "{{ raise_exception('No ' + messages[0].role) }}"}, []Message{{Role: "user", Content: "x"}},
+			Template{Chat: "{{ raise_exception('No ' + messages[0].role) }}"}, []Message{{Role: "user",
+				Content: "x"}},
 			"the template refuses this: No user",
 		},
 		{Template{Chat: zephyrJinja}, []Message{{Role: "user", Content: "x"}}, "eos_token, which is undefined"},
@@ -203,10 +210,14 @@ func TestReadTemplate(t *testing.T) {
 	for data, want := range map[string]Template{
 		`{"model_max_length": 1024}`:                                       {},
 		`{"eos_token": "</s>", "bos_token": "<s>", "chat_template": null}`: {End: "</s>"},
-		`{"eos_token": {"content": "</s>", "lstrip": false}, "bos_token": {"content": "<s>"}, "add_bos_token": true}`:                        {Begin: "<s>", End: "</s>"},
-		`{"bos_token": "<s>", "chat_template": "{{ bos_token }}"}`:                                                                           {Begin: "<s>", Chat: "{{ bos_token }}"},
-		`{"chat_template": ` + string(quoted) + `}`:                                                                                          {Chat: ChatML},
-		`{"chat_template": [{"name": "rag", "template": "x"}, {"name": "default", "template": "y"}, {"name": "tool_use", "template": "z"}]}`: {Chat: "y"},
+		`{"eos_token": {"content": "</s>", "lstrip": false}, "bos_token": {"content": "<s>"},` +
+			` "add_bos_token": true}`: {Begin: "<s>", End: "</s>"},
+		`{"bos_token": "<s>",` +
+			` "chat_template": "{{ bos_token }}"}`: {Begin: "<s>", Chat: "{{ bos_token }}"},
+		`{"chat_template": ` + string(quoted) +
+			`}`: {Chat: ChatML},
+		`{"chat_template": [{"name": "rag", "template": "x"}, {"name": "default", "template": "y"},` +
+			` {"name": "tool_use", "template": "z"}]}`: {Chat: "y"},
 	} {
 		got, err := ReadTemplate([]byte(data))
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {

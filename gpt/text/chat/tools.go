@@ -1,12 +1,11 @@
 package chat
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"strconv"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/jinja"
 	"github.com/pkg/errors"
 )
@@ -74,74 +73,43 @@ func (m Message) tool(message *jinja.Object) error {
 }
 
 // valueOf returns a value of JSON for a template, whose texts are by an author.
-func valueOf(data []byte, by byte) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	v, err := nextValue(d, by, 0)
-	if err == nil {
-		if _, more := d.Token(); more != io.EOF {
-			err = errors.New("more than one value")
-		}
-	}
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	return v, err
-}
-
-// nextValue returns the next value.
-func nextValue(d *json.Decoder, by byte, nesting int) (any, error) {
-	t, err := d.Token()
+func valueOf(data []byte, author byte) (any, error) {
+	v, err := field.Ordered(data, mostNesting)
 	if err != nil {
 		return nil, err
 	}
-	switch t := t.(type) {
+	return templated(v, author)
+}
+
+// templated returns a value of field.Ordered for a template.
+func templated(v any, author byte) (any, error) {
+	switch v := v.(type) {
 	case string:
-		return jinja.By(by, t), nil
+		return jinja.By(author, v), nil
 	case json.Number:
-		if i, err := strconv.Atoi(string(t)); err == nil {
+		if i, err := strconv.Atoi(string(v)); err == nil {
 			return i, nil
 		}
-		return t.Float64()
-	case json.Delim:
-		if nesting == mostNesting {
-			return nil, errors.Errorf("more than %d objects and lists inside each other", mostNesting)
+		return v.Float64()
+	case []any:
+		list := make([]any, len(v))
+		for i, item := range v {
+			var err error
+			if list[i], err = templated(item, author); err != nil {
+				return nil, err
+			}
 		}
-		if t == '[' {
-			return nextList(d, by, nesting+1)
+		return list, nil
+	case field.Object:
+		object := &jinja.Object{}
+		for _, m := range v {
+			value, err := templated(m.Value, author)
+			if err != nil {
+				return nil, err
+			}
+			object.Set(jinja.By(author, m.Name), value)
 		}
-		return nextObject(d, by, nesting+1)
+		return object, nil
 	}
-	return t, nil // a bool or nil
-}
-
-func nextList(d *json.Decoder, by byte, nesting int) (any, error) {
-	list := []any{}
-	for d.More() {
-		v, err := nextValue(d, by, nesting)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, v)
-	}
-	_, err := d.Token()
-	return list, err
-}
-
-func nextObject(d *json.Decoder, by byte, nesting int) (any, error) {
-	o := &jinja.Object{}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
-		v, err := nextValue(d, by, nesting)
-		if err != nil {
-			return nil, err
-		}
-		s, _ := name.(string)
-		o.Set(jinja.By(by, s), v)
-	}
-	_, err := d.Token()
-	return o, err
+	return v, nil // a bool or nil
 }

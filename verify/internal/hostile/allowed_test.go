@@ -40,6 +40,7 @@ var rules = []struct{ pattern, why string }{
 		`^(decode\.Session\.(Generate|Continue) 4\[0\]|search\.Sampler\.(Draw|Validate) 0)=zero`,
 		"the zero Sampler is greedy",
 	},
+	{`^search\.Bias\.(Apply 1|Drawn 1)`, "a bias takes any logits, and learns nothing of the token that was drawn"},
 	{`^search\.Sampler\.Draw 1=a liar`, "only the numbers matter, not the shape"},
 	{`^dist\.CheckSize 0=1099511627776`, "a power of two"},
 	{`^dist\.Open 0\.Timeout=\d`, "a long time"},
