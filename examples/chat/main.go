@@ -10,10 +10,16 @@
 // lists the commands. Lines are edited with the keys of a shell, and the arrows bring back earlier ones. Lines of a
 // pipe are messages, too.
 //
-// The server answers POST /v1/chat/completions and /v1/completions, also as a stream, and GET /v1/models. It accepts
-// temperature, top_p, top_k, min_p, seed, n, stop, max_tokens, logprobs, logit_bias, echo, and the penalties of
-// frequency, presence and repetition, whose defaults are the flags. Every other key that would change an answer is
-// refused by name; what is ignored, such as reasoning_effort, is logged. Special tokens are never text of an answer.
+// The server answers POST /v1/chat/completions, /v1/completions and /v1/responses, also as a stream, POST
+// /v1/embeddings and GET /v1/models. It accepts temperature, top_p, top_k, min_p, seed, n, stop, max_tokens, logprobs,
+// logit_bias, echo, and the penalties of frequency, presence and repetition, whose defaults are the flags. Every other
+// key that would change an answer is refused by name; what is ignored, such as reasoning_effort, is logged. Special
+// tokens are never text of an answer.
+//
+// response_format makes an answer an object of JSON, or a value of a JSON Schema (package gpt/grammar): it is complete
+// unless the tokens do not suffice for the shortest one. tools are those that the model's template writes, with calls
+// as Hermes, Mistral or Llama 3 write them; tool_choice may require one, whose arguments then follow their schema.
+// -pooling chooses how hidden values become an embedding.
 //
 // GET /health says whether the server takes requests, and /metrics counts them in Prometheus' form; -log logs each.
 // -cors lets the pages of an origin use the server, and -alias names the model.
