@@ -105,7 +105,8 @@ type node struct {
 
 // set is the interface of the variants of a node.
 type set interface {
-	// shortest returns the number of bytes of the shortest value with at most depth objects and lists inside each other.
+	// shortest returns the number of bytes of the shortest value with at most depth objects and lists inside each
+	// other.
 	shortest(depth int) int
 	// begin appends the states after the first byte of a value, before those of next.
 	begin(b byte, depth int, next *state, out []*state) []*state

@@ -199,6 +199,11 @@ func TestSchemaReads(t *testing.T) {
 		{list[8], `-999`, false}, {list[9], `100`, true}, {list[9], `0100`, false}, {list[11], `"abc"`, false},
 		{`{"type":["integer","null"],"enum":[1,"a",null]}`, `null`, true},
 		{`{"type":["integer","null"],"enum":[1,"a",null]}`, `"a"`, false},
+		{`{"type":"integer","minimum":-99,"maximum":99}`, `1-2`, false},
+		{`{"type":"integer","minimum":-99,"maximum":99}`, `--2`, false},
+		{`{"type":"integer","minimum":-99,"maximum":99}`, `-99`, true}, {`{"type":"string"}`, `"\u12g4"`, false},
+		{`{"type":"object","additionalProperties":false}`, `{"a":1}`, false}, {`{"type":"string"}`, `"\u12aF"`, true},
+		{`{"type":"object","additionalProperties":false}`, `{}`, true},
 		{`{"type":"integer"}`, `1.0`, false}, {`{"type":"integer"}`, `-12`, true},
 		{`{"definitions":{"a/b":{"const":1}},"$ref":"#/definitions/a~1b"}`, `1`, true},
 	} {
