@@ -115,6 +115,8 @@ func TestJSON(t *testing.T) {
 		`{}`, `{ }`, `{"a":1}`, "{\n  \"a\": [1, 2.5e-3, -0, 1E9],\n  \"b\": {\"c\": null}\n}",
 		`{"é\n\"\\\/\u00e9\uFFFF":true}`,
 		`{"a":"€🙂"}`, `{"":[[],{},[{}]]}`, `{"a":-12.50}`,
+		`{"a":` + strings.Repeat(`[`, 31) + strings.Repeat(`]`, 31) + `}`, strings.Repeat(`{"a":`, 31) + `{}` +
+			strings.Repeat(`}`, 31),
 	} {
 		if !json.Valid([]byte(text)) || !reads(g, text) {
 			t.Errorf("%s is not in the grammar", text)
@@ -128,6 +130,7 @@ func TestJSON(t *testing.T) {
 		"{\"\xed\xa0\x80\":1}", `{}}`, `{} `, `{"a":1}{`, "{\"\xf4\x90\x80\x80\":1}", `{"a":1e999}`, `{"a":[1,]}`,
 		`{,}`,
 		strings.Repeat(`{"a":`, 33) + `1` + strings.Repeat(`}`, 33),
+		`{"a":` + strings.Repeat(`[`, 32) + strings.Repeat(`]`, 32) + `}`, `{"a":[,1]}`,
 	} {
 		if reads(g, text) {
 			t.Errorf("%q is in the grammar", text)
@@ -178,6 +181,20 @@ func TestMatcherRefuses(t *testing.T) {
 	}
 	_, err := JSON().Matcher(NewVocabulary([]string{"{", "}", "\"", "a"}), 5)
 	mustContain(err, "no token for")
+	tagged, err := JSON().Between("<", ">")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, missing := range []string{"[", "<"} {
+		var texts []string
+		for b := range 256 {
+			if text := string([]byte{byte(b)}); text != missing {
+				texts = append(texts, text)
+			}
+		}
+		_, err = tagged.Matcher(NewVocabulary(texts), 5)
+		mustContain(err, "no token for '"+missing+"'")
+	}
 	_, err = JSON().Matcher(nil, 5)
 	mustContain(err, "vocabulary: got nil")
 	_, err = JSON().Matcher(bytesAnd(), -1)

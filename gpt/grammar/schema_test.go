@@ -172,6 +172,40 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
+// The length of the shortest rest is exact in every state: a byte leads to one that is shorter by 1, and none to one
+// that is even shorter.
+func TestShortestIsExact(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, schema := range schemas() {
+		g, err := Schema([]byte(schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 8 {
+			for s, text := g.start()[0], ""; s != nil && len(text) < 60; {
+				shortest := infinite
+				var states []*state
+				var bytes []byte
+				for b := range 256 {
+					for _, next := range s.advance(byte(b), nil) {
+						shortest = min(shortest, next.length())
+						states, bytes = append(states, next), append(bytes, byte(b))
+					}
+				}
+				if s.complete() != (s.length() == 0) || !s.complete() && shortest != s.length()-1 {
+					t.Fatalf("%s: after %q: got a rest of %d bytes, and of %d after the next byte; complete: %v", schema, text,
+						s.length(), shortest, s.complete())
+				}
+				if len(states) == 0 {
+					break
+				}
+				i := rng.IntN(len(states))
+				s, text = states[i], text+string(bytes[i:i+1])
+			}
+		}
+	}
+}
+
 // Values of a schema are in the grammar, with or without white space, and others are not.
 func TestSchemaReads(t *testing.T) {
 	list := schemas()
