@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 )
 
 // form is a kind of requests, and of their answers.
@@ -52,11 +50,15 @@ func (talk) keys(r *request) map[string]any {
 	return map[string]any{
 		"messages": &r.messages, "max_completion_tokens": &r.tokens, "logprobs": &r.logprobs,
 		"top_logprobs": &r.likeliest, "n": &r.n, "tools": &r.toolList, "tool_choice": &r.toolChoice,
+		"functions": &r.functions, "function_call": &r.functionCall,
 	}
 }
 
 func (talk) check(r *request) (err error) {
 	if r.tools, err = readTools(r.toolList); err != nil {
+		return err
+	}
+	if err := r.readFunctions(); err != nil {
 		return err
 	}
 	switch {
@@ -83,26 +85,14 @@ func (talk) prompt(ctx context.Context, s *server, r *request, q question) (ids 
 
 // choice returns a choice with a part of an answer, except for its message or delta.
 func (talk) choice(r *reply, i int, p part, finish any) map[string]any {
+	if finish == atCalls {
+		finish = r.calls.finish()
+	}
 	choice := map[string]any{"index": i, "finish_reason": finish, "logprobs": nil}
 	if r.logprobs {
 		choice["logprobs"] = map[string]any{"content": r.chatLogprobs(p.tokens), "refusal": nil}
 	}
 	return choice
-}
-
-// callObjects returns the calls of the i-th choice; those of a stream have their numbers.
-func (r *reply) callObjects(i int, calls []chat.Call, numbered bool) (list []any) {
-	for j, c := range calls {
-		object := map[string]any{
-			"id": r.callID(i, j), "type": "function",
-			"function": map[string]any{"name": c.Name, "arguments": string(c.Arguments)},
-		}
-		if numbered {
-			object["index"] = j
-		}
-		list = append(list, object)
-	}
-	return list
 }
 
 // callID returns the name of the j-th call of the i-th choice.
@@ -116,7 +106,7 @@ func (f talk) whole(r *reply, all []answered, u usage) any {
 		choice := f.choice(r, i, a.part, a.finish)
 		message := map[string]any{"role": "assistant", "content": a.text, "refusal": nil}
 		if len(a.calls) > 0 {
-			message["tool_calls"] = r.callObjects(i, a.calls, false)
+			r.calls.add(message, r, i, a.calls, false)
 			if a.text == "" {
 				message["content"] = nil
 			}
@@ -138,7 +128,7 @@ func (f talk) chunk(r *reply, i int, p part, finish any) error {
 	}
 	switch {
 	case len(p.calls) > 0:
-		delta["tool_calls"] = r.callObjects(i, p.calls, true)
+		r.calls.add(delta, r, i, p.calls, true)
 	case finish == nil:
 		delta["content"] = p.text
 	}

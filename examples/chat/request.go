@@ -16,27 +16,30 @@ import (
 
 // request is a request for answers, in OpenAI's keys.
 type request struct {
-	model       string
-	messages    json.RawMessage
-	text        json.RawMessage // prompt
-	sampling    sampling
-	seed        *int64
-	stop        json.RawMessage
-	tokens      int
-	n           int // answers
-	bias        map[int]float64
-	echo        bool
-	format      json.RawMessage // response_format
-	toolList    json.RawMessage // tools
-	toolChoice  json.RawMessage
-	tools       []tool
-	likeliest   int  // top_logprobs, or logprobs of /v1/completions
-	likely      *int // logprobs of /v1/completions
-	logprobs    bool
-	stream      bool
-	ignored     map[string]bool // keys
-	salt        *string         // cache_salt
-	streamUsage struct {
+	model        string
+	messages     json.RawMessage
+	text         json.RawMessage // prompt
+	sampling     sampling
+	seed         *int64
+	stop         json.RawMessage
+	tokens       int
+	n            int // answers
+	bias         map[int]float64
+	echo         bool
+	format       json.RawMessage // response_format
+	toolList     json.RawMessage // tools
+	toolChoice   json.RawMessage
+	tools        []tool
+	functions    json.RawMessage // the older form of tools
+	functionCall json.RawMessage // and of tool_choice
+	calls        callForm
+	likeliest    int  // top_logprobs, or logprobs of /v1/completions
+	likely       *int // logprobs of /v1/completions
+	logprobs     bool
+	stream       bool
+	ignored      map[string]bool // keys
+	salt         *string         // cache_salt
+	streamUsage  struct {
 		IncludeUsage bool `json:"include_usage"`
 	}
 }
@@ -212,6 +215,8 @@ func (r *request) message(at string, keys map[string]json.RawMessage) (m chat.Me
 	switch m.Role {
 	case "developer": // OpenAI's newer name
 		m.Role = "system"
+	case "function":
+		m.Role = "tool"
 	}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		switch raw := keys[key]; {
@@ -223,6 +228,10 @@ func (r *request) message(at string, keys map[string]json.RawMessage) (m chat.Me
 		case key == "annotations" && string(raw) == "[]":
 		case key == "tool_calls" && m.Role == "assistant":
 			if m.Calls, err = called(at+".tool_calls", raw); err != nil {
+				return m, err
+			}
+		case key == "function_call" && m.Role == "assistant":
+			if m.Calls, err = called(at, json.RawMessage(`[{"function":`+string(raw)+`}]`)); err != nil {
 				return m, err
 			}
 		case key == "tool_calls" && string(raw) == "[]":
@@ -326,8 +335,8 @@ func (s *server) question(ctx context.Context, data []byte, f form) (r request, 
 	if err == nil && q.grammar != nil {
 		_, err = s.choice(q, 0) // an error of the grammar is one of the request
 	}
-	q.tools, r.messages, r.text, r.format, r.toolList, r.tools = nil, nil, nil, nil, nil,
-		nil // the answer needs their memory no more
+	r.messages, r.text, r.format = nil, nil, nil // the answer needs their memory no more
+	r.toolList, r.functions, r.tools, q.tools = nil, nil, nil, nil
 	return r, q, err
 }
 

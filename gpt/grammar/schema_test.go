@@ -133,6 +133,7 @@ func schemas() []string {
 		`{"properties":{"` + "é\\\"" + `":{"type":"boolean"}},"required":["` + "é\\\"" +
 			`"],"additionalProperties":{"type":"string"}}`,
 		`{"type":"array","items":{"$ref":"#"},"maxItems":2}`,
+		`{"type":"array","items":{"type":"integer","minimum":-9,"maximum":30},"minItems":4}`,
 	}
 }
 
@@ -238,6 +239,9 @@ func TestSchemaReads(t *testing.T) {
 		{`{"type":"integer","minimum":-99,"maximum":99}`, `-99`, true}, {`{"type":"string"}`, `"\u12g4"`, false},
 		{`{"type":"object","additionalProperties":false}`, `{"a":1}`, false}, {`{"type":"string"}`, `"\u12aF"`, true},
 		{`{"type":"object","additionalProperties":false}`, `{}`, true},
+		{`{"type":"array","maxItems":0}`, `[1]`, false}, {`{"type":"array","maxItems":0}`, `[ ]`, true},
+		{`{"type":"integer","minimum":0.5}`, `0`, false}, {`{"type":"integer","minimum":0.5}`, `1`, true},
+		{`{"type":"integer","maximum":0.5}`, `1`, false}, {`{"type":"integer","maximum":0.5}`, `0`, true},
 		{`{"type":"integer"}`, `1.0`, false}, {`{"type":"integer"}`, `-12`, true},
 		{`{"definitions":{"a/b":{"const":1}},"$ref":"#/definitions/a~1b"}`, `1`, true},
 	} {

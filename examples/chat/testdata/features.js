@@ -55,6 +55,21 @@ async function chats() {
   assert.strictEqual(then.choices.length, 1);
 }
 
+// The older form of tools.
+async function functions() {
+  const list = [{name: "get_weather", parameters}];
+  const ask = {model, messages, functions: list, function_call: {name: "get_weather"}};
+  const {message, finish_reason} = (await client.chat.completions.create(ask)).choices[0];
+  assert.strictEqual(finish_reason, "function_call");
+  calls(message.function_call.arguments);
+  const streamed = await client.chat.completions.stream(ask).finalMessage();
+  calls(streamed.function_call.arguments);
+  await client.chat.completions.create({
+    model, functions: list, max_tokens: 5,
+    messages: [...messages, message, {role: "function", name: "get_weather", content: "sunny"}],
+  });
+}
+
 async function embeds() {
   const input = ["The quick brown fox", "jumped over the lazy dog"];
   const one = await client.embeddings.create({model, input});
@@ -98,5 +113,5 @@ async function responds() {
     e => e instanceof OpenAI.BadRequestError && e.param === "previous_response_id");
 }
 
-chats().then(embeds).then(responds).then(() => console.log("all as expected"))
+chats().then(functions).then(embeds).then(responds).then(() => console.log("all as expected"))
   .catch(e => { console.error(e); process.exit(1); });
