@@ -51,7 +51,8 @@ func TestManyRequests(t *testing.T) {
 					`{"messages":[{"role":"user","content":"%d"}],"max_tokens":%d,"stream":%v}`, i%7, 1+i%3, i%2 == 0,
 				)
 				if i%50 == 0 { // 200 of 10,000
-					body = `{"messages":[{"role":"user","content":"Hi"}],"max_tokens":900,"temperature":0,"stream":true}`
+					body = `{"messages":[{"role":"user","content":"Hi"}],"max_tokens":900,"temperature":0,` +
+						`"stream":true}`
 				}
 				r, err := http.NewRequestWithContext(ctx, "POST", url+"/v1/chat/completions", strings.NewReader(body))
 				if err != nil {
@@ -98,16 +99,22 @@ func TestManyRequests(t *testing.T) {
 func fuzzed(rng *rand.Rand) string {
 	keys := []string{"messages", "prompt", "model", "stream", "stop", "seed", "temperature", "top_p", "max_tokens",
 		"logprobs", "top_logprobs", "tools", "n",
-		"stream_options", "frequency_penalty", "role", "content", "top_k", ""}
-	values := []string{`[{"role":"user","content":"Hi"}]`, `[{"role":"user"}]`, `"Hi"`, `"<|im_end|>"`, `[1,2]`, `[-1]`,
+		"stream_options", "frequency_penalty", "role", "content", "top_k", "response_format",
+		"logit_bias", "echo", "tool_choice", "functions", "function_call", "input", "instructions", "text",
+		"dimensions", ""}
+	values := []string{`[{"role":"user","content":"Hi"}]`, `[{"role":"user"}]`, `"Hi"`, `"<|im_end|>"`, `[1,2]`,
+		`[-1]`,
 		`null`, `true`, `{}`, `[]`, `0`, `-1`, `1e999`, `3`, `0.5`,
 		`9223372036854775808`, `"\ud800"`, `[[[[]]]]`, `{"include_usage":true}`, `{"include_usage":3}`, "\"\xff\"",
-		`["a","b"]`, `""`}
+		`["a","b"]`, `""`, `{"type":"json_object"}`, `{"5":1}`, `{"format":{"type":"json_object"}}`,
+		`{"type":"json_schema","json_schema":{"schema":{"enum":[1]}}}`, `[{"role":"tool","content":"Hi"}]`,
+		`[{"type":"function","function":{"name":"f"}}]`, `"required"`}
 	var parts []string
 	for range rng.IntN(4) {
 		parts = append(parts, fmt.Sprintf("%q:%s", keys[rng.IntN(len(keys))], values[rng.IntN(len(values))]))
 	}
-	parts = append(parts, `"max_tokens":2`, []string{`"prompt":"Hi"`, hi, `"temperature":0`}[rng.IntN(3)])
+	parts = append(parts, `"max_tokens":2`, []string{`"prompt":"Hi"`, hi, `"temperature":0`,
+		`"input":"Hi"`}[rng.IntN(4)])
 	body := []byte("{" + strings.Join(parts, ",") + "}")
 	switch rng.IntN(6) {
 	case 0:
@@ -122,7 +129,7 @@ func fuzzed(rng *rand.Rand) string {
 
 // No body makes the server fail: it answers, or refuses with a status of 4xx.
 func TestFuzzedBodies(t *testing.T) {
-	_, url := served(t)
+	_, url := served(t, "-template", "testdata/tools.jinja")
 	rng, statuses := rand.New(rand.NewPCG(1, 2)), map[int]int{}
 	n := 300
 	if os.Getenv("NIGHTLY") != "" {
@@ -130,7 +137,8 @@ func TestFuzzedBodies(t *testing.T) {
 	}
 	for range n {
 		body := fuzzed(rng)
-		status, got := ask(t, url+[]string{"/v1/chat/completions", "/v1/completions"}[rng.IntN(2)], body)
+		status, got := ask(t, url+[]string{"/v1/chat/completions", "/v1/completions", "/v1/responses",
+			"/v1/embeddings"}[rng.IntN(4)], body)
 		if statuses[status]++; status != 200 && (status < 400 || status >= 500) {
 			t.Errorf("%q: got status %d and %s", body, status, got)
 		}
