@@ -20,6 +20,8 @@ var figures = map[string]func() (string, error){
 	"training":           figureTraining,
 	"sampling":           figureSampling,
 	"cache":              figureCache,
+
+	"sinusoids": figureSinusoids,
 }
 
 // numbers holds the numbers in the text by name.

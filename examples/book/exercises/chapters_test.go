@@ -9,3 +9,5 @@ func TestChapter02(t *testing.T) { mark(t, 2, chapter02) }
 func TestChapter03(t *testing.T) { mark(t, 3, chapter03) }
 
 func TestChapter04(t *testing.T) { mark(t, 4, chapter04) }
+
+func TestChapter10(t *testing.T) { mark(t, 10, chapter10) }

@@ -3,6 +3,7 @@ package exercises
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -53,6 +54,8 @@ func TestSolutions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	all := maps.Clone(solutions)
+	maps.Copy(all, lateSolutions)
 	seen := map[string]bool{}
 	for _, c := range list {
 		for _, e := range c.Exercises {
@@ -67,7 +70,7 @@ func TestSolutions(t *testing.T) {
 			if v := e.Mark(e.Answer.Text); !v.Right {
 				t.Errorf("%s: the answer: %s %s", name, v.Message, v.Hint)
 			}
-			if f, ok := solutions[e.Name]; !ok {
+			if f, ok := all[e.Name]; !ok {
 				t.Errorf("%s: no solution", name)
 			} else if v := e.MarkFunc(f); !v.Right {
 				t.Errorf("%s: the solution: %s %s", name, v.Message, v.Hint)
@@ -83,7 +86,7 @@ func TestSolutions(t *testing.T) {
 			}
 		}
 	}
-	for name := range solutions {
+	for name := range all {
 		if !seen[name] {
 			t.Errorf("a solution of %s, which is no exercise", name)
 		}
