@@ -22,6 +22,7 @@ var figures = map[string]func() (string, error){
 	"cache":              figureCache,
 
 	"sinusoids": figureSinusoids,
+	"low-rank":  figureLowRank,
 }
 
 // numbers holds the numbers in the text by name.

@@ -11,3 +11,5 @@ func TestChapter03(t *testing.T) { mark(t, 3, chapter03) }
 func TestChapter04(t *testing.T) { mark(t, 4, chapter04) }
 
 func TestChapter10(t *testing.T) { mark(t, 10, chapter10) }
+
+func TestChapter11(t *testing.T) { mark(t, 11, chapter11) }

@@ -12,6 +12,17 @@ var lateSolutions = answers{
 		return m["q"].MatMul(r).MatMul(r).MatMul(r).MatMul(m["k"].Transpose())
 	},
 	"alibi-slope": func(m Named) Matrix { return total(m["Δ"].Mul(m["D"])).Scale(-1) },
+
+	"lora-up": func(m Named) Matrix {
+		return m["x"].MatMul(m["a"]).Transpose().MatMul(m["Δ"]).Mul(m["k"])
+	},
+	"lora-down": func(m Named) Matrix {
+		return m["x"].Transpose().MatMul(m["Δ"]).MatMul(m["b"].Transpose()).Mul(m["k"])
+	},
+	"grouped-key": func(m Named) Matrix { return m["Δ"].Transpose().MatMul(m["q"].Add(m["u"])) },
+	"latent-key": func(m Named) Matrix {
+		return m["c"].Transpose().MatMul(m["Δ"].Transpose()).MatMul(m["q"])
+	},
 }
 
 // total returns the sum of all entries (1, 1).
