@@ -23,6 +23,7 @@ var figures = map[string]func() (string, error){
 
 	"sinusoids": figureSinusoids,
 	"low-rank":  figureLowRank,
+	"recall":    figureRecall,
 }
 
 // numbers holds the numbers in the text by name.

@@ -13,3 +13,5 @@ func TestChapter04(t *testing.T) { mark(t, 4, chapter04) }
 func TestChapter10(t *testing.T) { mark(t, 10, chapter10) }
 
 func TestChapter11(t *testing.T) { mark(t, 11, chapter11) }
+
+func TestChapter12(t *testing.T) { mark(t, 12, chapter12) }

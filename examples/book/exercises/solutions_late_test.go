@@ -23,6 +23,16 @@ var lateSolutions = answers{
 	"latent-key": func(m Named) Matrix {
 		return m["c"].Transpose().MatMul(m["Δ"].Transpose()).MatMul(m["q"])
 	},
+
+	"linear-attention-keys": func(m Named) Matrix {
+		return m["v"].MatMul(m["Δ"].Transpose()).MatMul(m["Q"])
+	},
+	"delta-rule-value": func(m Named) Matrix { return m["k"].MatMul(m["Δ"]).Mul(m["b"]) },
+	"delta-rule-state": func(m Named) Matrix {
+		k := m["k"]
+		return m["Δ"].Sub(k.Transpose().MatMul(k.MatMul(m["Δ"])).Mul(m["b"]))
+	},
+	"delta-rule-force": func(m Named) Matrix { return total(m["k"].MatMul(m["Δ"]).Mul(m["e"])) },
 }
 
 // total returns the sum of all entries (1, 1).
