@@ -24,6 +24,8 @@ var figures = map[string]func() (string, error){
 	"sinusoids": figureSinusoids,
 	"low-rank":  figureLowRank,
 	"recall":    figureRecall,
+	"router":    figureRouter,
+	"balance":   figureBalance,
 }
 
 // numbers holds the numbers in the text by name.

@@ -15,3 +15,5 @@ func TestChapter10(t *testing.T) { mark(t, 10, chapter10) }
 func TestChapter11(t *testing.T) { mark(t, 11, chapter11) }
 
 func TestChapter12(t *testing.T) { mark(t, 12, chapter12) }
+
+func TestChapter13(t *testing.T) { mark(t, 13, chapter13) }

@@ -33,6 +33,19 @@ var lateSolutions = answers{
 		return m["Δ"].Sub(k.Transpose().MatMul(k.MatMul(m["Δ"])).Mul(m["b"]))
 	},
 	"delta-rule-force": func(m Named) Matrix { return total(m["k"].MatMul(m["Δ"]).Mul(m["e"])) },
+
+	"expert-gate": func(m Named) Matrix { return m["Δ"].Mul(m["a"]).SumFeatures() },
+	"router-logits": func(m Named) Matrix {
+		p, h := m["p"], m["c"].Mul(m["Δ"])
+		return p.Mul(h.Sub(p.Mul(h).SumFeatures()))
+	},
+	"divided-gates": func(m Named) Matrix {
+		return m["Δ"].Sub(m["Δ"].Mul(m["g"]).SumFeatures()).Div(m["s"])
+	},
+	"balance-logits": func(m Named) Matrix {
+		p, f := m["p"], m["f"]
+		return p.Mul(f.Sub(p.Mul(f).SumFeatures())).Scale(float64(p.Cols)).Scale(1 / float64(p.Rows))
+	},
 }
 
 // total returns the sum of all entries (1, 1).
