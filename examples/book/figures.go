@@ -26,6 +26,7 @@ var figures = map[string]func() (string, error){
 	"recall":    figureRecall,
 	"router":    figureRouter,
 	"balance":   figureBalance,
+	"induction": figureInduction,
 }
 
 // numbers holds the numbers in the text by name.

@@ -17,3 +17,5 @@ func TestChapter11(t *testing.T) { mark(t, 11, chapter11) }
 func TestChapter12(t *testing.T) { mark(t, 12, chapter12) }
 
 func TestChapter13(t *testing.T) { mark(t, 13, chapter13) }
+
+func TestChapter14(t *testing.T) { mark(t, 14, chapter14) }

@@ -46,6 +46,14 @@ var lateSolutions = answers{
 		p, f := m["p"], m["f"]
 		return p.Mul(f.Sub(p.Mul(f).SumFeatures())).Scale(float64(p.Cols)).Scale(1 / float64(p.Rows))
 	},
+
+	"head-share":    func(m Named) Matrix { return m["a"].Sub(m["a"].Mean()).MatMul(m["w"]) },
+	"knob-gradient": func(m Named) Matrix { return total(m["Δ"].Mul(m["b"])) },
+	"without-part": func(m Named) Matrix {
+		b := m["b"]
+		return total(b.Square()).Scale(0.5).Sub(total(m["Δ"].Mul(b)))
+	},
+	"note-gradient": func(m Named) Matrix { return m["Δ"].Transpose().MatMul(m["x"]) },
 }
 
 // total returns the sum of all entries (1, 1).
