@@ -21,12 +21,14 @@ var figures = map[string]func() (string, error){
 	"sampling":           figureSampling,
 	"cache":              figureCache,
 
-	"sinusoids": figureSinusoids,
-	"low-rank":  figureLowRank,
-	"recall":    figureRecall,
-	"router":    figureRouter,
-	"balance":   figureBalance,
-	"induction": figureInduction,
+	"sinusoids":  figureSinusoids,
+	"low-rank":   figureLowRank,
+	"recall":     figureRecall,
+	"router":     figureRouter,
+	"balance":    figureBalance,
+	"induction":  figureInduction,
+	"many-arms":  figureManyArms,
+	"many-looks": figureManyLooks,
 }
 
 // numbers holds the numbers in the text by name.

@@ -19,3 +19,5 @@ func TestChapter12(t *testing.T) { mark(t, 12, chapter12) }
 func TestChapter13(t *testing.T) { mark(t, 13, chapter13) }
 
 func TestChapter14(t *testing.T) { mark(t, 14, chapter14) }
+
+func TestChapter15(t *testing.T) { mark(t, 15, chapter15) }

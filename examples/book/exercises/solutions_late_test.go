@@ -54,6 +54,15 @@ var lateSolutions = answers{
 		return total(b.Square()).Scale(0.5).Sub(total(m["Δ"].Mul(b)))
 	},
 	"note-gradient": func(m Named) Matrix { return m["Δ"].Transpose().MatMul(m["x"]) },
+
+	"mean-slope": func(m Named) Matrix { return m["m"].Sub(m["x"].Mean()).Scale(2) },
+	"difference-variance": func(m Named) Matrix {
+		u, v := m["u"], m["v"]
+		return u.Square().Mean().Add(v.Square().Mean()).Sub(u.Mul(v).Mean().Scale(2))
+	},
+	"three-flips": func(m Named) Matrix {
+		return m["p"].Square().Add(m["q"].Square()).Add(m["r"].Square())
+	},
 }
 
 // total returns the sum of all entries (1, 1).
