@@ -29,6 +29,7 @@ var figures = map[string]func() (string, error){
 	"induction":  figureInduction,
 	"many-arms":  figureManyArms,
 	"many-looks": figureManyLooks,
+	"reverser":   figureReverser,
 }
 
 // numbers holds the numbers in the text by name.

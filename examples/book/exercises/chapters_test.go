@@ -21,3 +21,5 @@ func TestChapter13(t *testing.T) { mark(t, 13, chapter13) }
 func TestChapter14(t *testing.T) { mark(t, 14, chapter14) }
 
 func TestChapter15(t *testing.T) { mark(t, 15, chapter15) }
+
+func TestChapter16(t *testing.T) { mark(t, 16, chapter16) }

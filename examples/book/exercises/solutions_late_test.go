@@ -63,6 +63,20 @@ var lateSolutions = answers{
 	"three-flips": func(m Named) Matrix {
 		return m["p"].Square().Add(m["q"].Square()).Add(m["r"].Square())
 	},
+
+	"source-gradient": func(m Named) Matrix {
+		delta, h := m["Δ"], m["u"].Cols
+		keys, values := delta.Columns(0, h), delta.Columns(h, 2*h)
+		return keys.MatMul(m["u"].Transpose()).Add(values.MatMul(m["e"].Transpose()))
+	},
+	"value-matrix": func(m Named) Matrix {
+		return m["z"].Transpose().MatMul(m["ρ"].Transpose()).MatMul(m["Δ"])
+	},
+	"cross-query": func(m Named) Matrix {
+		rho, r := m["ρ"], m["r"]
+		return rho.Mul(r.Sub(rho.Mul(r).SumFeatures())).MatMul(m["k"])
+	},
+	"shared-source": func(m Named) Matrix { return m["Δ"].MatMul(m["a"].Add(m["b"]).Transpose()) },
 }
 
 // total returns the sum of all entries (1, 1).
