@@ -30,6 +30,7 @@ var figures = map[string]func() (string, error){
 	"many-arms":  figureManyArms,
 	"many-looks": figureManyLooks,
 	"reverser":   figureReverser,
+	"baseline":   figureBaseline,
 }
 
 // numbers holds the numbers in the text by name.

@@ -23,3 +23,5 @@ func TestChapter14(t *testing.T) { mark(t, 14, chapter14) }
 func TestChapter15(t *testing.T) { mark(t, 15, chapter15) }
 
 func TestChapter16(t *testing.T) { mark(t, 16, chapter16) }
+
+func TestChapter17(t *testing.T) { mark(t, 17, chapter17) }

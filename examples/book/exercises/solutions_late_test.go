@@ -77,6 +77,14 @@ var lateSolutions = answers{
 		return rho.Mul(r.Sub(rho.Mul(r).SumFeatures())).MatMul(m["k"])
 	},
 	"shared-source": func(m Named) Matrix { return m["Δ"].MatMul(m["a"].Add(m["b"]).Transpose()) },
+
+	"mean-reward": func(m Named) Matrix {
+		pi, r := m["π"], m["r"]
+		return pi.Mul(r.Sub(pi.Mul(r).SumFeatures()))
+	},
+	"ratio-gradient":   func(m Named) Matrix { return m["Δ"].Mul(m["ratio"]).Mul(m["A"]) },
+	"penalty-gradient": func(m Named) Matrix { return m["Δ"].Mul(m["δ"].Exp().Scale(-1).Shift(1)) },
+	"dpo-chosen":       func(m Named) Matrix { return m["w"].Mul(m["β"]).Mul(m["Δ"]).Scale(-1) },
 }
 
 // total returns the sum of all entries (1, 1).
