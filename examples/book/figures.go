@@ -31,6 +31,9 @@ var figures = map[string]func() (string, error){
 	"many-looks": figureManyLooks,
 	"reverser":   figureReverser,
 	"baseline":   figureBaseline,
+	"stuck":      figureStuck,
+	"orders":     figureOrders,
+	"variance":   figureVariance,
 }
 
 // numbers holds the numbers in the text by name.

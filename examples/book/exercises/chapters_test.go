@@ -25,3 +25,5 @@ func TestChapter15(t *testing.T) { mark(t, 15, chapter15) }
 func TestChapter16(t *testing.T) { mark(t, 16, chapter16) }
 
 func TestChapter17(t *testing.T) { mark(t, 17, chapter17) }
+
+func TestChapter18(t *testing.T) { mark(t, 18, chapter18) }

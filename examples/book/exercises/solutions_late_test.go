@@ -85,6 +85,16 @@ var lateSolutions = answers{
 	"ratio-gradient":   func(m Named) Matrix { return m["Δ"].Mul(m["ratio"]).Mul(m["A"]) },
 	"penalty-gradient": func(m Named) Matrix { return m["Δ"].Mul(m["δ"].Exp().Scale(-1).Shift(1)) },
 	"dpo-chosen":       func(m Named) Matrix { return m["w"].Mul(m["β"]).Mul(m["Δ"]).Scale(-1) },
+
+	"sum-error": func(m Named) Matrix {
+		a, b, f := m["a"], m["b"], m["f"]
+		return a.Add(b).Mul(m["e"]).Mul(f.Shift(1)).Add(a.Add(b).Add(m["c"]).Mul(f))
+	},
+	"product-error": func(m Named) Matrix { return m["a"].Mul(m["b"]).Mul(m["e"]).Mul(m["f"].Shift(1)) },
+	"variance-by-sums": func(m Named) Matrix {
+		x := m["x"]
+		return x.Square().Mean().Sub(x.Mean().Square())
+	},
 }
 
 // total returns the sum of all entries (1, 1).
