@@ -155,6 +155,30 @@ func TestWrongPages(t *testing.T) {
 	}
 }
 
+// A command at the beginning of a record is code, also on its page. Where it is complete, no flags are missing.
+func TestRecords(t *testing.T) {
+	root, err := module()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := read(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for heading, flags := range map[string]bool{"Layer norm": true, "The same hash on ten ports": false} {
+		c := b.Chapters[0]
+		c.Source = "```experiment examples/book/RESULTS.md\n" + heading + "\n```\n"
+		var page strings.Builder
+		if err := b.convert(c, &page); err != nil {
+			t.Fatal(err)
+		}
+		got, code := strings.Contains(page.String(), "has the flags"), strings.Contains(page.String(), "<pre><code>")
+		if got != flags || !code {
+			t.Errorf("%s: its page names flags: %t, want %t, and code\n%s", heading, got, flags, page.String())
+		}
+	}
+}
+
 // An interrupt ends the program between two chapters.
 func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

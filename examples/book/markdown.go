@@ -264,8 +264,11 @@ func (r *blocks) experiment(w io.Writer, path, heading string) error {
 	if err := r.markdown.Convert([]byte(section), w); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "<p>From <code>%s</code>, whose top has the flags that all of its studies share.</p></aside>\n",
-		html.EscapeString(path))
+	flags := ", whose top has the flags that its studies share"
+	if strings.Contains(section, "go run ") {
+		flags = ""
+	}
+	fmt.Fprintf(w, "<p>From <code>%s</code>%s.</p></aside>\n", html.EscapeString(path), flags)
 	return nil
 }
 

@@ -95,5 +95,5 @@ func (b *book) section(path, heading string) (string, error) {
 		return "", errors.Errorf("%s: no heading %q", path, heading)
 	}
 	text, _, _ = strings.Cut(text, "\n## ")
-	return strings.TrimSpace(text), nil
+	return strings.Trim(text, "\n"), nil // the first line may be an indented command
 }
