@@ -10,6 +10,16 @@ func TestChapter03(t *testing.T) { mark(t, 3, chapter03) }
 
 func TestChapter04(t *testing.T) { mark(t, 4, chapter04) }
 
+func TestChapter05(t *testing.T) { mark(t, 5, chapter05) }
+
+func TestChapter06(t *testing.T) { mark(t, 6, chapter06) }
+
+func TestChapter07(t *testing.T) { mark(t, 7, chapter07) }
+
+func TestChapter08(t *testing.T) { mark(t, 8, chapter08) }
+
+func TestChapter09(t *testing.T) { mark(t, 9, chapter09) }
+
 func TestChapter10(t *testing.T) { mark(t, 10, chapter10) }
 
 func TestChapter11(t *testing.T) { mark(t, 11, chapter11) }
