@@ -194,7 +194,8 @@ func TestShortestIsExact(t *testing.T) {
 					}
 				}
 				if s.complete() != (s.length() == 0) || !s.complete() && shortest != s.length()-1 {
-					t.Fatalf("%s: after %q: got a rest of %d bytes, and of %d after the next byte; complete: %v", schema, text,
+					t.Fatalf("%s: after %q: got a rest of %d bytes, and of %d after the next byte; complete: %v",
+						schema, text,
 						s.length(), shortest, s.complete())
 				}
 				if len(states) == 0 {
