@@ -124,25 +124,25 @@ const contrast = `(() => {
 
 // fits asserts that in every size and colour scheme the page fits, can be read, and names what can have the focus.
 func fits(t *testing.T, b *browser.Tab, page string) {
+	b.Visit(page)
+	until(t, b, "loading", `document.getElementById("notice").hidden && !!document.querySelector("#heads canvas")`)
+	b.Ask(`(document.getElementById("race").click(), document.getElementById("step").click())`)
+	until(t, b, "a step", `lanes.length === 2 && lanes[1].losses.length > 0`)
+	b.Ask(`document.querySelectorAll("#matrices canvas")[3].click()`)
+	until(t, b, "gradient", `!document.getElementById("gradient").hidden`)
+	b.Ask(`document.getElementById("hash").click()`)
+	until(t, b, "hash", `!document.getElementById("hashes").hidden`)
+	for _, name := range b.Named() {
+		if _, after, _ := strings.Cut(name, " "); strings.TrimSpace(after) == "" {
+			t.Errorf("got %q, want a name", name)
+		}
+	}
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range []int{360, 768, 1280, 1600} {
 			b.Show(width, 900, scheme)
-			b.Visit(page)
-			until(t, b, "loading", `document.getElementById("notice").hidden && !!document.querySelector("#heads canvas")`)
-			b.Ask(`(document.getElementById("race").click(), document.getElementById("step").click())`)
-			until(t, b, "a step", `lanes.length === 2 && lanes[1].losses.length > 0`)
-			b.Ask(`document.querySelectorAll("#matrices canvas")[3].click()`)
-			until(t, b, "gradient", `!document.getElementById("gradient").hidden`)
-			b.Ask(`document.getElementById("hash").click()`)
-			until(t, b, "hash", `!document.getElementById("hashes").hidden`)
 			for what, fault := range map[string]string{"layout": b.Faults(), "contrast": b.Ask(contrast)} {
 				if fault != "" {
 					t.Errorf("%d wide, %s: %s:\n%s", width, scheme, what, fault)
-				}
-			}
-			for _, name := range b.Named() {
-				if _, after, _ := strings.Cut(name, " "); strings.TrimSpace(after) == "" {
-					t.Errorf("%d wide: got %q, want a name", width, name)
 				}
 			}
 			if to := os.Getenv("PEDESTRIAN_PICTURES"); to != "" {

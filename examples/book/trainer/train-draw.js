@@ -10,8 +10,12 @@ function make(tag, properties, ...inside) {
   return e;
 }
 
-// number is x in at most so many digits.
-const number = (x, digits = 4) => Number(x.toPrecision(digits)).toString().replace("-", "−");
+// number is x in at most so many digits, with a power of ten if it is small.
+function number(x, digits = 4) {
+  const round = Number(x.toPrecision(digits)), [mantissa, power] = round.toExponential().split("e");
+  const text = round !== 0 && Math.abs(round) < 0.001 ? `${mantissa} · 10^${power.replace("+", "")}` : `${round}`;
+  return text.replaceAll("-", "−");
+}
 
 // mix is the colour of x from −1 to 1: blue, the paper, orange.
 function mix(x) {

@@ -101,15 +101,19 @@ const shown = () => lanes[Number(at("lane").value)] ?? lanes[0];
 
 // arrange makes a field for each matrix of the model that is shown.
 function arrange() {
+  const blocks = {};
   fields = {};
-  at("matrices").replaceChildren(...shown().about.matrices.map(m => {
+  for (const m of shown().about.matrices) {
     fields[m.name] = field(m.name, m.rows, m.cols, (...entry) => gradient(...entry).catch(e => failed(e.message)));
-    return fields[m.name].figure;
-  }));
+    const block = /^h\.\d+/.exec(m.name)?.[0] ?? (Object.keys(blocks).length > 1 ? "after" : "before");
+    (blocks[block] ??= make("div", {className: "block"})).append(fields[m.name].figure);
+  }
+  at("matrices").replaceChildren(...Object.values(blocks));
 }
 
 // report says how far the runs are.
 function report() {
+  for (const id of ["says", "gradient"]) at(id).ariaLive = playing ? "off" : "polite";
   chart(at("loss"), lanes, lanes[0].about.uniform);
   const one = (l, i) => {
     const recent = l.losses.slice(-20), mean = recent.reduce((a, b) => a + b, 0) / recent.length;
