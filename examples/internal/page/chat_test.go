@@ -149,24 +149,24 @@ func said(answers ...string) (s *httptest.Server, got *[][]string) {
 // In a browser an answer's Markdown becomes elements, and its HTML does not. A message can be copied, edited and
 // answered again. The window shows all of the page without scrolling, with space between the box and the status.
 func TestBrowserChatWrites(t *testing.T) {
-	b := browser(t)
+	b := browser.Open(t)
 	s, got := said(marked, "second", "third", "fourth")
 	defer s.Close()
-	b.show(1280, 800, "light")
-	b.visit(s.URL)
+	b.Show(1280, 800, "light")
+	b.Visit(s.URL)
 	const state = `document.getElementById("state").textContent`
 	of := func(selector string) string {
 		return `[...document.querySelectorAll("#talk .assistant .said ` + selector +
 			`")].map(e => e.textContent).join("|")`
 	}
 	write := func(text string) {
-		b.call("Input.insertText", map[string]any{"text": text}, nil)
-		b.press("Enter")
+		b.Call("Input.insertText", map[string]any{"text": text}, nil)
+		b.Press("Enter")
 	}
-	b.wait(`document.activeElement.id`, "message")
-	b.wait(`document.querySelector(".warning").textContent`, "weights of this model are random")
+	b.Wait(`document.activeElement.id`, "message")
+	b.Wait(`document.querySelector(".warning").textContent`, "weights of this model are random")
 	write("first")
-	b.wait(state, "9 tokens")
+	b.Wait(state, "9 tokens")
 	for selector, want := range map[string]string{
 		"h3": "Title", "strong": "bold and word", "strong em": "and", "p > em": "it", "p > code": "a < b",
 		"li li":   "inner",
@@ -174,24 +174,24 @@ func TestBrowserChatWrites(t *testing.T) {
 		"pre code": "if a < b {\n\t**no**\n}", "td": "1|2", "th": "a|b", "td code": "2", "a": "link", "img": "",
 		"hr": "",
 	} {
-		if said := strings.ReplaceAll(b.ask(of(selector)), "oneinner", "one\ninner"); said != want {
+		if said := strings.ReplaceAll(b.Ask(of(selector)), "oneinner", "one\ninner"); said != want {
 			t.Errorf("%s: got %q, want %q", selector, said, want)
 		}
 	}
-	b.wait(of(""), "[bad](javascript:alert(1)) <img src=x onerror=alert(1)>\nnext line")
-	b.wait(of(""), "snake_case_name, 2 * 3 * 4, ")
-	if start := b.ask(`document.querySelector("#talk ol").start`); start != "3" {
+	b.Wait(of(""), "[bad](javascript:alert(1)) <img src=x onerror=alert(1)>\nnext line")
+	b.Wait(of(""), "snake_case_name, 2 * 3 * 4, ")
+	if start := b.Ask(`document.querySelector("#talk ol").start`); start != "3" {
 		t.Errorf("the second list begins with %s, want 3", start)
 	}
 	for _, size := range [][2]int{{1280, 800}, {400, 800}, {1280, 600}} {
-		b.show(size[0], size[1], "light")
-		b.wait(`document.documentElement.scrollHeight <= innerHeight`, "true")
-		if gap := b.ask(`document.getElementById("state").getBoundingClientRect().top - ` +
+		b.Show(size[0], size[1], "light")
+		b.Wait(`document.documentElement.scrollHeight <= innerHeight`, "true")
+		if gap := b.Ask(`document.getElementById("state").getBoundingClientRect().top - ` +
 			`document.getElementById("ask").getBoundingClientRect().bottom >= 8`); gap != "true" {
 			t.Errorf("%v: the status is glued to the box", size)
 		}
-		if b.faults() != "" {
-			t.Errorf("%v: %s", size, b.faults())
+		if b.Faults() != "" {
+			t.Errorf("%v: %s", size, b.Faults())
 		}
 	}
 	for hostile, want := range map[string]string{
@@ -199,33 +199,33 @@ func TestBrowserChatWrites(t *testing.T) {
 			9000): "true",
 	} { // as fast as it can be read, and without an error
 		quoted, _ := json.Marshal(hostile)
-		if got := b.ask(`(() => { const t = performance.now(); markdown(` + string(quoted) +
+		if got := b.Ask(`(() => { const t = performance.now(); markdown(` + string(quoted) +
 			`); return performance.now() - t < 1000; })()`); got != want {
 			t.Errorf("%.20s…: takes more than a second", hostile)
 		}
 	}
 	button := func(article int, name string) {
-		b.ask(fmt.Sprintf(`[...document.querySelectorAll("#talk article")[%d].querySelectorAll(".acts button")]`+
+		b.Ask(fmt.Sprintf(`[...document.querySelectorAll("#talk article")[%d].querySelectorAll(".acts button")]`+
 			`.find(e => e.textContent === %q).click()`, article, name))
 	}
-	b.ask(`navigator.clipboard.writeText = async text => { window.copied = text; }`)
+	b.Ask(`navigator.clipboard.writeText = async text => { window.copied = text; }`)
 	button(1, "Copy")
-	b.wait(`window.copied`, "# Title\n\nA **bold")
-	b.wait(state, "copied")
+	b.Wait(`window.copied`, "# Title\n\nA **bold")
+	b.Wait(state, "copied")
 	button(1, "Again")
-	b.wait(of(""), "second")
+	b.Wait(of(""), "second")
 	write("more")
-	b.wait(of(""), "second|third")
+	b.Wait(of(""), "second|third")
 	button(0, "Edit")
-	b.wait(`document.getElementById("message").value`, "first")
-	b.wait(`document.querySelectorAll("#talk article").length`, "0")
+	b.Wait(`document.getElementById("message").value`, "first")
+	b.Wait(`document.querySelectorAll("#talk article").length`, "0")
 	write(" anew")
-	b.wait(of(""), "fourth")
+	b.Wait(of(""), "fourth")
 	if want := [][]string{{"first"}, {"first"}, {"first", "second", "more"}, {"first anew"}}; fmt.Sprint(*got) !=
 		fmt.Sprint(want) {
 		t.Errorf("got the conversations %q, want %q", *got, want)
 	}
-	for i, e := range b.errors {
+	for i, e := range b.Errors {
 		t.Errorf("error %d on the console: %s", i, e)
 	}
 }
