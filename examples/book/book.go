@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/pedestrian-ml/pedestrian/examples/book/chapters"
+	"github.com/pedestrian-ml/pedestrian/examples/book/trainer"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
@@ -67,14 +68,14 @@ func (b *book) writeRest(ctx context.Context, dir string) error {
 		if err != nil {
 			return errors.Wrap(err, "book")
 		}
-		if name == "book.css" {
-			data = append(data, colours()...)
-		}
 		if err := saveBytes(filepath.Join(dir, name), data); err != nil {
 			return err
 		}
 	}
-	return b.writeMarker(ctx, dir)
+	if err := b.writeMarker(ctx, dir); err != nil {
+		return err
+	}
+	return trainer.Write(ctx, dir)
 }
 
 func (b *book) save(path, name string, data any) error {

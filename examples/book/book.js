@@ -31,6 +31,19 @@ function ready() {
   return marker;
 }
 
+// A box that scrolls says so, as long as it hides something.
+for (const box of document.querySelectorAll(".scroll, pre, .experiment")) {
+  box.classList.add("scroll");
+  const look = () => {
+    const behind = box.scrollLeft > 1, ahead = box.scrollLeft + box.clientWidth < box.scrollWidth - 1;
+    box.dataset.more = [behind ? "left" : "", ahead ? "right" : ""].join(" ").trim();
+    if (box.dataset.more) Object.assign(box, {tabIndex: 0, role: "region", ariaLabel: "a part that scrolls sideways"});
+  };
+  box.addEventListener("scroll", look, {passive: true});
+  new ResizeObserver(look).observe(box);
+  look();
+}
+
 for (const form of document.querySelectorAll(".exercise")) {
   const input = form.querySelector("input"), verdict = form.querySelector(".verdict");
   const key = "exercise " + form.id;

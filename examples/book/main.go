@@ -80,6 +80,7 @@ func write(ctx context.Context, dir string, stdout io.Writer) error {
 		}
 		fmt.Fprintf(stdout, "%2d of %d  %s\n", i+1, len(b.Chapters), c.Title)
 	}
+	fmt.Fprintln(stdout, "compiling the programs of the pages, which takes a minute or two the first time")
 	if err := b.writeRest(ctx, dir); err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
+	tables "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/text"
@@ -53,6 +54,14 @@ type blocks struct {
 func (r *blocks) RegisterFuncs(to renderer.NodeRendererFuncRegisterer) {
 	to.Register(ast.KindFencedCodeBlock, r.block)
 	to.Register(kindFormula, r.formula)
+	to.Register(tables.KindTable, func(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatus, error) {
+		tags := `<div class="scroll"><table>`
+		if !entering {
+			tags = "</tbody></table></div>\n"
+		}
+		_, err := w.WriteString(tags)
+		return ast.WalkContinue, err
+	})
 }
 
 func (r *blocks) block(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -226,7 +235,7 @@ func (r *blocks) code(w io.Writer, _, content string) error {
 
 // plain writes a block of code without a language, such as a command.
 func (r *blocks) plain(w io.Writer, _, content string) error {
-	_, err := fmt.Fprintf(w, "<pre tabindex=\"0\"><code>%s</code></pre>\n", html.EscapeString(content))
+	_, err := fmt.Fprintf(w, "<pre><code>%s</code></pre>\n", html.EscapeString(content))
 	return err
 }
 
@@ -236,23 +245,10 @@ func (r *blocks) goCode(w io.Writer, _, content string) error {
 	if err != nil {
 		return err
 	}
-	return formatter.Format(w, styles.Get("github"), tokens)
+	return formatter.Format(w, styles.Fallback, tokens) // book.css has the colours
 }
 
 var formatter = htmlformat.New(htmlformat.WithClasses(true))
-
-// colours returns the rules for the colours of code, for a light and a dark page.
-func colours() []byte {
-	var css bytes.Buffer
-	write := func(style string) {
-		formatter.WriteCSS(&css, styles.Get(style)) // a buffer takes everything
-	}
-	write("github")
-	css.WriteString("@media (prefers-color-scheme: dark) {\n")
-	write("github-dark")
-	css.WriteString("}\n")
-	return css.Bytes()
-}
 
 // experiment writes a section of a file of results, the record of an experiment with its command.
 func (r *blocks) experiment(w io.Writer, path, heading string) error {

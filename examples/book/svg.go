@@ -93,7 +93,7 @@ func signed(v float64, digits int) string {
 
 // picture returns an SVG that shrinks on a narrow page and does not grow on a wide one. A wide picture scrolls.
 func picture(width, height int, content string) string {
-	return fmt.Sprintf(`<div class="scroll" tabindex="0"><svg viewBox="0 0 %d %d" style="width:%dpx" role="img">%s</svg></div>`,
+	return fmt.Sprintf(`<div class="scroll"><svg viewBox="0 0 %d %d" style="width:%dpx" role="img">%s</svg></div>`,
 		width, height, width, content)
 }
 
@@ -175,7 +175,7 @@ func tick(v float64) string {
 // table returns an HTML table whose first row is the head.
 func table(rows ...[]string) string {
 	var b strings.Builder
-	b.WriteString(`<div class="scroll" tabindex="0"><table>`)
+	b.WriteString(`<div class="scroll"><table>`)
 	for i, row := range rows {
 		tag := "td"
 		if i == 0 {

@@ -122,3 +122,12 @@ func (b *Tab) Picture(path string) {
 		return err
 	}))
 }
+
+//go:embed contrast.js
+var contrast string
+
+// Contrast returns the texts whose contrast with their background is below 4.5, one per line.
+func (b *Tab) Contrast() string {
+	b.t.Helper()
+	return b.Ask(contrast)
+}
