@@ -38,8 +38,11 @@ func quants(out map[string]string) {
 		g.quantConstants()
 		for _, b := range blockeds {
 			g.quantRows(b)
-			g.quantPanel(b)
+			g.quantPanel(b, 1)
 			g.quantFours(b)
+			if s.name == vnni.name {
+				g.quantPanel(b, 2)
+			}
 		}
 		if s.name == avx2.name {
 			g.roundBlocks()
@@ -50,6 +53,7 @@ func quants(out map[string]string) {
 		}
 		out["quant/quant_"+strings.ToLower(s.name)+"_amd64.s"] = g.text.String()
 	}
+	quantTiles(out, &stubs)
 	out["quant/quant_stubs_amd64.go"] = stubs.String()
 	neonQuants(out)
 }
@@ -92,8 +96,12 @@ func (b blocked) rowsDoc() string {
 		"scale and offset are those of x, as round sets them.", b.name)
 }
 
-func (b blocked) panelDoc() string {
-	return fmt.Sprintf("panel = k blocks of eight rows of %s, stride bytes apart.", b.name)
+func (b blocked) panelDoc(eights int) string {
+	doc := fmt.Sprintf("panel = k blocks of eight rows of %s, stride bytes apart", b.name)
+	if eights > 1 {
+		doc += ", as those of a panel of 16 rows: the other eight begin 32 bytes before or after them"
+	}
+	return doc + "."
 }
 
 func (b blocked) foursDoc() string {
@@ -247,10 +255,12 @@ func (g *gen) whole(b blocked, sum, offset string) {
 	g.op("VCVTDQ2PS %s, %[1]s", sum)
 }
 
-// quantPanel writes the copy of eight rows as a panel: vector t of a block holds numbers 4t … 4t+3 of each row.
-func (g *gen) quantPanel(b blocked) {
+// quantPanel writes the copy of eight rows as a panel: vector t of a block holds numbers 4t … 4t+3 of each row. In a
+// wide panel it holds twice eight rows.
+func (g *gen) quantPanel(b blocked, eights int) {
 	args := loaded("panel w k stride", "DI", "SI", "CX", "R10")
-	g.function("panel"+b.name, b.panelDoc(), args, func() {
+	name := []string{"panel", "widePanel"}[eights-1] + b.name
+	g.function(name, b.panelDoc(eights), args, func() {
 		g.quantSet(map[string]string{"Q8": "sign", "Q4": "15"}[b.name], "Y14")
 		g.op("LEAQ (R10)(R10*2), R11")
 		g.eightRows()
@@ -267,20 +277,20 @@ func (g *gen) quantPanel(b blocked) {
 				}
 				for t := range 4 {
 					g.op("VPUNPCK%sQDQ Y%d, Y%d, Y12", []string{"L", "H"}[t%2], 10+t/2, 8+t/2)
-					at := 32 + 128*half + 32*t
+					at := (32 + 128*half + 32*t) * eights
 					switch {
 					case b.name == "Q4":
 						g.op("VPSRLW $4, Y12, Y13")
 						g.op("VPAND Y14, Y12, Y12")
 						g.op("VPAND Y14, Y13, Y13")
-						g.op("VMOVDQU Y13, %d(DI)", at+128)
+						g.op("VMOVDQU Y13, %d(DI)", at+128*eights)
 					case g.name == vnni.name:
 						g.op("VPXOR Y14, Y12, Y12")
 					}
 					g.op("VMOVDQU Y12, %d(DI)", at)
 				}
 			}
-			g.op("ADDQ $%d, DI", panelBlock)
+			g.op("ADDQ $%d, DI", panelBlock*eights)
 			g.nextOfRows(b.size)
 		})
 	})

@@ -125,7 +125,7 @@ func (g *gen) neonScaled(sum, whole, scale int) {
 
 func (g *gen) neonQuantPanel(b blocked) {
 	args := loaded("panel w k stride", "R0", "R1", "R5", "R7")
-	g.function("panel"+b.name, b.panelDoc(), args, func() {
+	g.function("panel"+b.name, b.panelDoc(1), args, func() {
 		g.neonNumberConstants()
 		g.neonRows(8)
 		g.neonLoop("R5", "block", func() {
@@ -282,7 +282,8 @@ func (g *gen) neonFloatRows(size, rows, vectors int) {
 				for r := range rows {
 					i := 2 * (r*vectors + v)
 					g.word(instruction("fadd", i, i, i+1))
-					g.word(instruction("faddp", i, i, i))
+					g.word(instruction("trn2 2d", i+1, i, i))
+					g.word(instruction("fadd", i, i, i+1))
 					g.word(instruction("faddp", i, i, i))
 					g.op("FMOVS F%d, %d(R23)", i, 4*r)
 				}

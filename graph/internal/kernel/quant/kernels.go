@@ -9,6 +9,11 @@ type kernels struct {
 	q8, q4    wholeKernels
 	f32, bf16 floatKernels
 	round     func(x *int8, scale *float32, offset *int32, a *float32, k int, apart int)
+
+	// Tiles of float32, optional: eights copies the vectors, and widen converts rows of bfloat16.
+	tile   func(y *float32, w *byte, a *float32, d *float32, k int, stride int, n int, apart int)
+	eights func(dst *float32, src *float32, k int, apart int)
+	widen  func(panel *byte, w *byte, k int)
 }
 
 // wholeKernels holds the products with rows of blocks of whole numbers.
@@ -16,6 +21,10 @@ type wholeKernels struct {
 	rows  func(y *float32, w *byte, x *int8, scale *float32, offset *int32, k int, n int, stride int)
 	panel func(panel *byte, w *byte, k int, stride int)
 	fours func(y *float32, panel *byte, x *int8, scale *float32, offset *int32, k int, apart int)
+
+	// Of panels of 16 rows, optional.
+	widePanel func(panel *byte, w *byte, k int, stride int)
+	wideFours func(y *float32, panel *byte, x *int8, scale *float32, offset *int32, d *float32, k int, apart int)
 }
 
 // floatKernels holds the products with rows of floats.
@@ -48,10 +57,7 @@ func (v *vectors) roundInto(place int, x []float32) {
 // whole sets y to the products of n rows of k blocks with some vectors: entry (v, i) is at v·n + i. panel is scratch.
 // Rows that are left of eights are multiplied one by one, as eight that are the same.
 func whole(of blocks.Type, y []float32, data []byte, x *rounded, k, n int, panel []byte) {
-	set := &best.q8
-	if of == blocks.Q4_0 {
-		set = &best.q4
-	}
+	set := wholeSet(of)
 	_, size := of.Block()
 	stride := size * k
 	_, _, _ = data[:n*stride], y[:(4*len(x.fours)+len(x.one))*n], panel[:k*panelBlock]
@@ -94,10 +100,7 @@ func whole(of blocks.Type, y []float32, data []byte, x *rounded, k, n int, panel
 // are left of fours are multiplied one by one, and rows that are left as several that are the same. It takes whole
 // groups of eight numbers, and returns their number.
 func floats(of blocks.Type, y []float32, data []byte, x []float32, m, n, k int) (done int) {
-	set, size := &best.f32, 4
-	if of == blocks.BF16 {
-		set, size = &best.bf16, 2
-	}
+	set, size := floatSet(of)
 	_, _, _ = data[:n*k*size], y[:m*n], x[:m*k]
 	var left [4 * floatRowsFours]float32
 	v := 0
@@ -120,6 +123,22 @@ func floats(of blocks.Type, y []float32, data []byte, x []float32, m, n, k int) 
 		}
 	}
 	return k &^ 7
+}
+
+// wholeSet returns the products with rows of blocks of whole numbers.
+func wholeSet(of blocks.Type) *wholeKernels {
+	if of == blocks.Q4_0 {
+		return &best.q4
+	}
+	return &best.q8
+}
+
+// floatSet returns the products with rows of numbers, and the bytes of a number.
+func floatSet(of blocks.Type) (set *floatKernels, size int) {
+	if of == blocks.BF16 {
+		return &best.bf16, 2
+	}
+	return &best.f32, 4
 }
 
 // best is the widest set of this processor, or nil.

@@ -9,12 +9,19 @@ var (
 	floatsBF16 = floatKernels{rowsBF16AVX2, foursBF16AVX2}
 
 	kernelsVNNI = kernels{
-		wholeKernels{rowsQ8VNNI, panelQ8VNNI, foursQ8VNNI}, wholeKernels{rowsQ4VNNI, panelQ4VNNI, foursQ4VNNI},
-		floatsF32, floatsBF16, roundAVX2,
+		wholeKernels{rowsQ8VNNI, panelQ8VNNI, foursQ8VNNI, widePanelQ8VNNI, wideFoursQ8AVX512},
+		wholeKernels{rowsQ4VNNI, panelQ4VNNI, foursQ4VNNI, widePanelQ4VNNI, wideFoursQ4AVX512},
+		floatsF32, floatsBF16, roundAVX2, tileAVX512, eightsAVX512, widenAVX512,
+	}
+	kernelsAVX512 = kernels{
+		wholeKernels{rowsQ8AVX2, panelQ8AVX2, foursQ8AVX2, nil, nil},
+		wholeKernels{rowsQ4AVX2, panelQ4AVX2, foursQ4AVX2, nil, nil},
+		floatsF32, floatsBF16, roundAVX2, tileAVX512, eightsAVX512, widenAVX512,
 	}
 	kernelsAVX2 = kernels{
-		wholeKernels{rowsQ8AVX2, panelQ8AVX2, foursQ8AVX2}, wholeKernels{rowsQ4AVX2, panelQ4AVX2, foursQ4AVX2},
-		floatsF32, floatsBF16, roundAVX2,
+		wholeKernels{rowsQ8AVX2, panelQ8AVX2, foursQ8AVX2, nil, nil},
+		wholeKernels{rowsQ4AVX2, panelQ4AVX2, foursQ4AVX2, nil, nil},
+		floatsF32, floatsBF16, roundAVX2, nil, nil, nil,
 	}
 )
 
@@ -25,7 +32,10 @@ func sets() (names []string, list map[string]*kernels) {
 	if cpu.X86.HasAVX2 && cpu.X86.HasFMA {
 		names, list["AVX2"] = append(names, "AVX2"), &kernelsAVX2
 	}
-	if cpu.X86.HasAVX512VNNI && cpu.X86.HasAVX512VL && cpu.X86.HasAVX2 && cpu.X86.HasFMA {
+	if cpu.X86.HasAVX512F && cpu.X86.HasAVX2 && cpu.X86.HasFMA {
+		names, list["AVX512"] = append(names, "AVX512"), &kernelsAVX512
+	}
+	if cpu.X86.HasAVX512F && cpu.X86.HasAVX512VNNI && cpu.X86.HasAVX512VL && cpu.X86.HasAVX2 && cpu.X86.HasFMA {
 		names, list["VNNI"] = append(names, "VNNI"), &kernelsVNNI
 	}
 	return names, list

@@ -11,8 +11,8 @@ func sets() (names []string, list map[string]*kernels) {
 		round: roundNEON,
 	}
 	if cpu.ARM64.HasASIMDDP {
-		k.q8 = wholeKernels{rowsQ8NEON, panelQ8NEON, foursQ8NEON}
-		k.q4 = wholeKernels{rowsQ4NEON, panelQ4NEON, foursQ4NEON}
+		k.q8 = wholeKernels{rowsQ8NEON, panelQ8NEON, foursQ8NEON, nil, nil}
+		k.q4 = wholeKernels{rowsQ4NEON, panelQ4NEON, foursQ4NEON, nil, nil}
 	}
 	return []string{"NEON"}, map[string]*kernels{"NEON": k}
 }

@@ -18,3 +18,21 @@ func whole(blocks.Type, []float32, []byte, *rounded, int, int, []byte) {}
 
 // floats is never called.
 func floats(blocks.Type, []float32, []byte, []float32, int, int, int) int { return 0 }
+
+// tileVectors is the number of vectors in a tile, which only assembly has.
+const tileVectors = 1
+
+// tiled returns false: there is no assembly.
+func tiled(blocks.Type, int, int) bool { return false }
+
+// wide is never called.
+func wide() bool { return false }
+
+// Do is never called.
+func (t *turning) Do(int, int) {}
+
+// tiles is never called.
+func (t *task) tiles(*scratch, *Part, []byte, []int) int { return 0 }
+
+// wides is never called.
+func (t *task) wides(*scratch, *Part, []byte, []int) int { return 0 }

@@ -943,35 +943,43 @@ block:
 blockdone:
 	MOVD R0, R23
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x4ec06801 // trn2 v1.2d, v0.2d, v0.2d
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	FMOVS F0, 0(R23)
 	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD $0x4ec26843 // trn2 v3.2d, v2.2d, v2.2d
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
 	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
 	FMOVS F2, 4(R23)
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
-	WORD $0x6e24d484 // faddp v4.4s, v4.4s, v4.4s
+	WORD $0x4ec46885 // trn2 v5.2d, v4.2d, v4.2d
+	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x6e24d484 // faddp v4.4s, v4.4s, v4.4s
 	FMOVS F4, 8(R23)
 	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
-	WORD $0x6e26d4c6 // faddp v6.4s, v6.4s, v6.4s
+	WORD $0x4ec668c7 // trn2 v7.2d, v6.2d, v6.2d
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
 	WORD $0x6e26d4c6 // faddp v6.4s, v6.4s, v6.4s
 	FMOVS F6, 12(R23)
 	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
-	WORD $0x6e28d508 // faddp v8.4s, v8.4s, v8.4s
+	WORD $0x4ec86909 // trn2 v9.2d, v8.2d, v8.2d
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
 	WORD $0x6e28d508 // faddp v8.4s, v8.4s, v8.4s
 	FMOVS F8, 16(R23)
 	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
-	WORD $0x6e2ad54a // faddp v10.4s, v10.4s, v10.4s
+	WORD $0x4eca694b // trn2 v11.2d, v10.2d, v10.2d
+	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
 	WORD $0x6e2ad54a // faddp v10.4s, v10.4s, v10.4s
 	FMOVS F10, 20(R23)
 	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
-	WORD $0x6e2cd58c // faddp v12.4s, v12.4s, v12.4s
+	WORD $0x4ecc698d // trn2 v13.2d, v12.2d, v12.2d
+	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
 	WORD $0x6e2cd58c // faddp v12.4s, v12.4s, v12.4s
 	FMOVS F12, 24(R23)
 	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
-	WORD $0x6e2ed5ce // faddp v14.4s, v14.4s, v14.4s
+	WORD $0x4ece69cf // trn2 v15.2d, v14.2d, v14.2d
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
 	WORD $0x6e2ed5ce // faddp v14.4s, v14.4s, v14.4s
 	FMOVS F14, 28(R23)
 	ADD $32, R0
@@ -1049,38 +1057,46 @@ block:
 blockdone:
 	MOVD R0, R23
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x4ec06801 // trn2 v1.2d, v0.2d, v0.2d
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	FMOVS F0, 0(R23)
 	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
-	WORD $0x6e28d508 // faddp v8.4s, v8.4s, v8.4s
+	WORD $0x4ec86909 // trn2 v9.2d, v8.2d, v8.2d
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
 	WORD $0x6e28d508 // faddp v8.4s, v8.4s, v8.4s
 	FMOVS F8, 4(R23)
 	ADD R4, R23
 	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD $0x4ec26843 // trn2 v3.2d, v2.2d, v2.2d
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
 	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
 	FMOVS F2, 0(R23)
 	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
-	WORD $0x6e2ad54a // faddp v10.4s, v10.4s, v10.4s
+	WORD $0x4eca694b // trn2 v11.2d, v10.2d, v10.2d
+	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
 	WORD $0x6e2ad54a // faddp v10.4s, v10.4s, v10.4s
 	FMOVS F10, 4(R23)
 	ADD R4, R23
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
-	WORD $0x6e24d484 // faddp v4.4s, v4.4s, v4.4s
+	WORD $0x4ec46885 // trn2 v5.2d, v4.2d, v4.2d
+	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x6e24d484 // faddp v4.4s, v4.4s, v4.4s
 	FMOVS F4, 0(R23)
 	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
-	WORD $0x6e2cd58c // faddp v12.4s, v12.4s, v12.4s
+	WORD $0x4ecc698d // trn2 v13.2d, v12.2d, v12.2d
+	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
 	WORD $0x6e2cd58c // faddp v12.4s, v12.4s, v12.4s
 	FMOVS F12, 4(R23)
 	ADD R4, R23
 	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
-	WORD $0x6e26d4c6 // faddp v6.4s, v6.4s, v6.4s
+	WORD $0x4ec668c7 // trn2 v7.2d, v6.2d, v6.2d
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
 	WORD $0x6e26d4c6 // faddp v6.4s, v6.4s, v6.4s
 	FMOVS F6, 0(R23)
 	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
-	WORD $0x6e2ed5ce // faddp v14.4s, v14.4s, v14.4s
+	WORD $0x4ece69cf // trn2 v15.2d, v14.2d, v14.2d
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
 	WORD $0x6e2ed5ce // faddp v14.4s, v14.4s, v14.4s
 	FMOVS F14, 4(R23)
 	ADD $8, R0
@@ -1176,35 +1192,43 @@ block:
 blockdone:
 	MOVD R0, R23
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x4ec06801 // trn2 v1.2d, v0.2d, v0.2d
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	FMOVS F0, 0(R23)
 	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD $0x4ec26843 // trn2 v3.2d, v2.2d, v2.2d
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
 	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
 	FMOVS F2, 4(R23)
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
-	WORD $0x6e24d484 // faddp v4.4s, v4.4s, v4.4s
+	WORD $0x4ec46885 // trn2 v5.2d, v4.2d, v4.2d
+	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x6e24d484 // faddp v4.4s, v4.4s, v4.4s
 	FMOVS F4, 8(R23)
 	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
-	WORD $0x6e26d4c6 // faddp v6.4s, v6.4s, v6.4s
+	WORD $0x4ec668c7 // trn2 v7.2d, v6.2d, v6.2d
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
 	WORD $0x6e26d4c6 // faddp v6.4s, v6.4s, v6.4s
 	FMOVS F6, 12(R23)
 	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
-	WORD $0x6e28d508 // faddp v8.4s, v8.4s, v8.4s
+	WORD $0x4ec86909 // trn2 v9.2d, v8.2d, v8.2d
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
 	WORD $0x6e28d508 // faddp v8.4s, v8.4s, v8.4s
 	FMOVS F8, 16(R23)
 	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
-	WORD $0x6e2ad54a // faddp v10.4s, v10.4s, v10.4s
+	WORD $0x4eca694b // trn2 v11.2d, v10.2d, v10.2d
+	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
 	WORD $0x6e2ad54a // faddp v10.4s, v10.4s, v10.4s
 	FMOVS F10, 20(R23)
 	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
-	WORD $0x6e2cd58c // faddp v12.4s, v12.4s, v12.4s
+	WORD $0x4ecc698d // trn2 v13.2d, v12.2d, v12.2d
+	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
 	WORD $0x6e2cd58c // faddp v12.4s, v12.4s, v12.4s
 	FMOVS F12, 24(R23)
 	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
-	WORD $0x6e2ed5ce // faddp v14.4s, v14.4s, v14.4s
+	WORD $0x4ece69cf // trn2 v15.2d, v14.2d, v14.2d
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
 	WORD $0x6e2ed5ce // faddp v14.4s, v14.4s, v14.4s
 	FMOVS F14, 28(R23)
 	ADD $32, R0
@@ -1286,38 +1310,46 @@ block:
 blockdone:
 	MOVD R0, R23
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x4ec06801 // trn2 v1.2d, v0.2d, v0.2d
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	FMOVS F0, 0(R23)
 	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
-	WORD $0x6e28d508 // faddp v8.4s, v8.4s, v8.4s
+	WORD $0x4ec86909 // trn2 v9.2d, v8.2d, v8.2d
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
 	WORD $0x6e28d508 // faddp v8.4s, v8.4s, v8.4s
 	FMOVS F8, 4(R23)
 	ADD R4, R23
 	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD $0x4ec26843 // trn2 v3.2d, v2.2d, v2.2d
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
 	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
 	FMOVS F2, 0(R23)
 	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
-	WORD $0x6e2ad54a // faddp v10.4s, v10.4s, v10.4s
+	WORD $0x4eca694b // trn2 v11.2d, v10.2d, v10.2d
+	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
 	WORD $0x6e2ad54a // faddp v10.4s, v10.4s, v10.4s
 	FMOVS F10, 4(R23)
 	ADD R4, R23
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
-	WORD $0x6e24d484 // faddp v4.4s, v4.4s, v4.4s
+	WORD $0x4ec46885 // trn2 v5.2d, v4.2d, v4.2d
+	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x6e24d484 // faddp v4.4s, v4.4s, v4.4s
 	FMOVS F4, 0(R23)
 	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
-	WORD $0x6e2cd58c // faddp v12.4s, v12.4s, v12.4s
+	WORD $0x4ecc698d // trn2 v13.2d, v12.2d, v12.2d
+	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
 	WORD $0x6e2cd58c // faddp v12.4s, v12.4s, v12.4s
 	FMOVS F12, 4(R23)
 	ADD R4, R23
 	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
-	WORD $0x6e26d4c6 // faddp v6.4s, v6.4s, v6.4s
+	WORD $0x4ec668c7 // trn2 v7.2d, v6.2d, v6.2d
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
 	WORD $0x6e26d4c6 // faddp v6.4s, v6.4s, v6.4s
 	FMOVS F6, 0(R23)
 	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
-	WORD $0x6e2ed5ce // faddp v14.4s, v14.4s, v14.4s
+	WORD $0x4ece69cf // trn2 v15.2d, v14.2d, v14.2d
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
 	WORD $0x6e2ed5ce // faddp v14.4s, v14.4s, v14.4s
 	FMOVS F14, 4(R23)
 	ADD $8, R0

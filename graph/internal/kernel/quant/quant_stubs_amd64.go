@@ -54,6 +54,12 @@ func panelQ8VNNI(panel *byte, w *byte, k int, stride int)
 //go:noescape
 func foursQ8VNNI(y *float32, panel *byte, x *int8, scale *float32, offset *int32, k int, apart int)
 
+// panel = k blocks of eight rows of Q8, stride bytes apart, as those of a panel of 16 rows: the other eight begin 32
+// bytes before or after them.
+//
+//go:noescape
+func widePanelQ8VNNI(panel *byte, w *byte, k int, stride int)
+
 // y[i] = Σ of k blocks of row i with x, for n times eight rows of Q4, stride bytes apart. scale and offset are those of
 // x, as round sets them.
 //
@@ -70,3 +76,37 @@ func panelQ4VNNI(panel *byte, w *byte, k int, stride int)
 //
 //go:noescape
 func foursQ4VNNI(y *float32, panel *byte, x *int8, scale *float32, offset *int32, k int, apart int)
+
+// panel = k blocks of eight rows of Q4, stride bytes apart, as those of a panel of 16 rows: the other eight begin 32
+// bytes before or after them.
+//
+//go:noescape
+func widePanelQ4VNNI(panel *byte, w *byte, k int, stride int)
+
+// dst[i·apart …] = numbers 8i … 8i+7 of a vector, for i < k.
+//
+//go:noescape
+func eightsAVX512(dst *float32, src *float32, k int, apart int)
+
+// panel = 8·k numbers of bfloat16 as float32.
+//
+//go:noescape
+func widenAVX512(panel *byte, w *byte, k int)
+
+// y[v·apart + i] = d[i] + Σ of 8·k numbers of row i with vector v of 8, for n ≤ 6 rows. All 6 rows, stride bytes apart,
+// and eight numbers of d are read. Eight numbers of each vector are in turn in a.
+//
+//go:noescape
+func tileAVX512(y *float32, w *byte, a *float32, d *float32, k int, stride int, n int, apart int)
+
+// y[v·apart + i] = d[i] + Σ of k blocks of row i of a panel of 16 rows of Q8 with vector v of four, whose blocks take
+// turns in x, scale and offset.
+//
+//go:noescape
+func wideFoursQ8AVX512(y *float32, panel *byte, x *int8, scale *float32, offset *int32, d *float32, k int, apart int)
+
+// y[v·apart + i] = d[i] + Σ of k blocks of row i of a panel of 16 rows of Q4 with vector v of four, whose blocks take
+// turns in x, scale and offset.
+//
+//go:noescape
+func wideFoursQ4AVX512(y *float32, panel *byte, x *int8, scale *float32, offset *int32, d *float32, k int, apart int)

@@ -39,6 +39,13 @@ func stored(t testing.TB, of blocks.Type, k, n int, w []float32) *Matrix {
 	return m
 }
 
+// float sets x to v, which is a single vector.
+func (v *vectors) float(x []float32) {
+	for i, n := range v.n {
+		x[i] = v.scales[i/32] * float32(n)
+	}
+}
+
 // reference returns x·w + bias of the unpacked matrix in float64, with x rounded if the matrix has whole numbers, and
 // the sums of the products' sizes.
 func reference(w *Matrix, m int, x, bias []float32) (y, size []float64) {
@@ -146,26 +153,37 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// A vector has the same product alone and beside others, except if plain Go unpacks: a text does not depend on those
-// that are continued with it, nor on how many tokens of a prompt are read at once.
+// A vector has the same product alone and beside others, and on every processor: a text does not depend on those that
+// are continued with it, nor on how many tokens of a prompt are read at once.
 func TestTogether(t *testing.T) {
-	const k, n, most = 96, 67, 13
 	rng := rand.New(rand.NewPCG(6, 1))
-	x := kerneltest.Random[float32](rng, most*k)
-	for _, of := range types {
-		w := stored(t, of, k, n, kerneltest.Random[float32](rng, n*k))
-		eachSet(func(set string) {
-			p := kernel.NewPool(2)
-			for m := 1; m <= most && !w.parts[0].unpacks(m); m++ {
-				y, alone := make([]float32, m*n), make([]float32, n)
-				w.MulAdd(p, m, x, nil, y)
-				for i := range m {
-					if w.MulAdd(p, 1, x[i*k:], nil, alone); !kerneltest.SameBits(y[i*n:][:n], alone) {
-						t.Errorf("%s %s: vector %d of %d: got %v, alone %v", set, of, i, m, y[i*n:][:3], alone[:3])
-					}
-				}
+	for _, shape := range [][2]int{{96, 67}, {160, 60}, {32, 16}, {352, 114}, {71, 35}} {
+		k, n := shape[0], shape[1]
+		x, bias := kerneltest.Random[float32](rng, 35*k), kerneltest.Random[float32](rng, n)
+		for _, of := range types {
+			if _, err := of.Bytes(k); err != nil {
+				continue
 			}
-		})
+			reversed := stored(t, of, k, n, kerneltest.Random[float32](rng, n*k))
+			ordered, err := Pack(kernel.NewPool(1), of, k, n, gemm.Mat(kerneltest.Random[float32](rng, n*k), n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, w := range []*Matrix{reversed, ordered} {
+				var want []float32
+				eachSet(func(set string) {
+					for _, m := range []int{35, 24, 17, 16, 15, 13, 9, 8, 7, 6, 5, 4, 3, 2, 1} {
+						y := slices.Repeat([]float32{float32(math.NaN())}, m*n)
+						if w.MulAdd(kernel.NewPool(2), m, x, bias, y); want == nil {
+							want = y
+						}
+						if !kerneltest.SameBits(y, want[:m*n]) {
+							t.Fatalf("%s %s (%d, %d): %d vectors: got other bits than %d", set, of, k, n, m, len(want)/n)
+						}
+					}
+				})
+			}
+		}
 	}
 }
 
@@ -185,7 +203,7 @@ func TestEnds(t *testing.T) {
 	zeros, inf, nan := make([]float32, k), slices.Clone(x), slices.Clone(x)
 	inf[40], nan[3] = float32(math.Inf(-1)), float32(math.NaN())
 	eachSet(func(set string) {
-		for _, m := range []int{1, many - 1, many, many + 1, 128} {
+		for _, m := range []int{1, 3, 4, 5, 16, 128} {
 			p, y := kernel.NewPool(1), make([]float32, m)
 			if w.MulAdd(p, m, slices.Repeat(x, m), nil, y); y[0] != -128*127*k {
 				t.Errorf("%s: got %v, want %v", set, y[0], -128*127*k)
@@ -368,6 +386,34 @@ func BenchmarkMulAdd(b *testing.B) {
 					w.MulAdd(p, rows, x, nil, y)
 				}
 			})
+		}
+	}
+}
+
+// A prompt's product is given in operations, and the product of float32 beside it.
+func BenchmarkPrompt(b *testing.B) {
+	p, rng := kernel.NewPool(1), rand.New(rand.NewPCG(1, 1))
+	for _, shape := range [][2]int{{768, 3072}, {3072, 768}, {576, 1536}} {
+		k, n := shape[0], shape[1]
+		mat := gemm.Mat(kerneltest.Random[float32](rng, k*n), k).T()
+		for _, m := range []int{4, 8, 16, 32, 128, 512} {
+			x, y := kerneltest.Random[float32](rng, m*k), make([]float32, m*n)
+			run := func(name string, product func()) {
+				b.Run(fmt.Sprintf("%s/%dx%dx%d", name, m, k, n), func(b *testing.B) {
+					for b.Loop() {
+						product()
+					}
+					b.ReportMetric(2*float64(m*k*n*b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+				})
+			}
+			for _, of := range types {
+				w, err := Pack(p, of, k, n, mat)
+				if err != nil {
+					b.Fatal(err)
+				}
+				run(of.String(), func() { w.MulAdd(p, m, x, nil, y) })
+			}
+			run("gemm", func() { gemm.Mul(p, m, n, k, 1, gemm.Mat(x, k), mat, 0, gemm.Mat(y, n)) })
 		}
 	}
 }

@@ -45,13 +45,6 @@ func (v *vectors) round(x []float32) {
 	}
 }
 
-// float sets x to v, which is a single vector.
-func (v *vectors) float(x []float32) {
-	for i, n := range v.n {
-		x[i] = v.scales[i/32] * float32(n)
-	}
-}
-
 // rounded holds the vectors of a product. In assembly they are in fours, and at most one is alone. The last four may
 // hold one or two of earlier products, whose results are not used. In plain Go all vectors are alone.
 type rounded struct{ fours, one []vectors }
