@@ -10,13 +10,14 @@ import (
 // window holds the context, that is, the tokens from which the next ones are predicted, and the programs that append to
 // it. Lists of tokens are ordered by position: first those of all texts at one position, then those at the next.
 type window struct {
-	batch, size int          // number of texts, of tokens that the context holds
-	vocabulary  int          // V
-	graph       *graph.Graph // of the weights
-	changes     uint64       // count of changes to the weights when the context was fed
-	one         *Steps       // for one token, if all layers are cached
-	some        []*Steps     // for more tokens, ascending
-	fits        int          // number of tokens for which the memory suffices
+	batch, size int            // number of texts, of tokens that the context holds
+	vocabulary  int            // V
+	graph       *graph.Graph   // of the weights
+	changes     uint64         // count of changes to the weights when the context was fed
+	one         *Steps         // for one token, if all layers are cached
+	some        []*Steps       // for more tokens, ascending
+	newest      *graph.Program // that ran last
+	fits        int            // number of tokens for which the memory suffices
 	check       func(batch, tokens int) error
 	caches      nn.Caches // of these programs
 	rerun       *rerun    // for any other network
@@ -96,7 +97,7 @@ func (w *window) feed(tokens []int) (logits graph.Tensor, err error) {
 		if err := w.append(r, tokens); err != nil {
 			return err
 		}
-		logits = w.one.Logits.Value()
+		logits = w.newest.Value()
 		return nil
 	})
 	return logits, err
@@ -136,10 +137,15 @@ func (w *window) append(r graph.Reading, tokens []int) error {
 			program = w.one.Logits
 		}
 		for _, more := range w.some {
-			if n := more.N * w.batch; len(tokens) > n && len(w.tokens)+n <= full {
+			switch n := more.N * w.batch; {
+			case len(w.tokens)+n > full:
+			case len(tokens) > n:
 				s, program = more, more.Hidden
+			case len(tokens) == n && more.Logits != nil:
+				s, program = more, more.Logits
 			}
 		}
+		w.newest = program
 		if err := w.run(r, s, program, tokens[:s.N*w.batch]); err != nil {
 			return err
 		}

@@ -56,7 +56,7 @@ func (net Network) reads(n int, caches nn.Caches) (s *Steps, err error) {
 		}
 		return hidden
 	}
-	return net.steps(1, n, 1, caches, normed, func(s *Steps, _, normed graph.Expr) (err error) {
+	return net.steps(1, n, 1, caches, normed, func(s *Steps, _ bool, _, normed graph.Expr) (err error) {
 		s.Hidden, err = graph.Compile(normed)
 		return err
 	})

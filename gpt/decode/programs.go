@@ -14,16 +14,21 @@ type Steps struct {
 	Tokens    graph.Expr     // ids (B·N)
 	Positions graph.Expr     // of the new tokens (B·N)
 	At        graph.Expr     // number of earlier tokens, (1) for all texts or (B), one for each
-	Hidden    *graph.Program // fills the caches, without the head
-	Logits    *graph.Program // also predicts the next tokens, (B, V); nil if N > 1
+	Hidden    *graph.Program // fills the caches, without the head, whose cost many tokens hide
+	Logits    *graph.Program // also predicts the next tokens, (B, V); nil if N is from 2 to Few, or if there are edits
 }
 
 // Steps compiles a step of n new tokens for each of batch texts, which are at one position, or each at its own if
 // positions is batch instead of 1. It returns nil if the network has a layer, or an edit, that cannot process the
 // newest tokens alone.
 func (net Network) Steps(batch, n, positions int, caches nn.Caches) (*Steps, error) {
-	predict := func(l Layers, hidden graph.Expr) graph.Expr { return l.Predict(hidden) }
-	return net.steps(batch, n, positions, caches, predict, func(s *Steps, hidden, logits graph.Expr) (err error) {
+	predict := func(l Layers, hidden graph.Expr) graph.Expr { return l.Predict(newest(hidden, batch, n)) }
+	return net.steps(batch, n, positions, caches, predict, func(s *Steps, edited bool, hidden, logits graph.Expr) (err error) {
+		if n > Few && !edited && len(hidden.Shape()) == 2 {
+			s.Logits, err = graph.Compile(logits)
+			s.Hidden = s.Logits
+			return err
+		}
 		if s.Hidden, err = graph.Compile(hidden); err != nil || n > 1 {
 			return err
 		}
@@ -32,9 +37,10 @@ func (net Network) Steps(batch, n, positions int, caches nn.Caches) (*Steps, err
 	})
 }
 
-// steps declares a step as Steps describes it, with what head makes of its hidden values, and compiles both.
+// steps declares a step as Steps describes it, with what head makes of its hidden values, and compiles both. compile
+// is told whether there are edits.
 func (net Network) steps(batch, n, positions int, caches nn.Caches, head func(Layers, graph.Expr) graph.Expr,
-	compile func(s *Steps, hidden, headed graph.Expr) error) (s *Steps, err error) {
+	compile func(s *Steps, edited bool, hidden, headed graph.Expr) error) (s *Steps, err error) {
 
 	if err := net.Check(batch); err != nil {
 		return nil, err
@@ -70,9 +76,18 @@ func (net Network) steps(batch, n, positions int, caches nn.Caches, head func(La
 		if err := g.Err(); err != nil {
 			return err
 		}
-		return compile(s, hidden, headed)
+		return compile(s, g.Edited(), hidden, headed)
 	})
 	return s, err
+}
+
+// newest returns the hidden values (B, d) of the last of n tokens of each text.
+func newest(hidden graph.Expr, batch, n int) graph.Expr {
+	shape := hidden.Shape()
+	if n == 1 || len(shape) != 2 {
+		return hidden
+	}
+	return hidden.Reshape(batch, n*shape[1]).Cols((n-1)*shape[1], n*shape[1])
 }
 
 // rerun decodes with a layer that has no cache: every prediction is a forward pass over the context. Positions after

@@ -3,6 +3,7 @@ package decode
 import (
 	"errors"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -181,15 +182,45 @@ func TestUnevenTexts(t *testing.T) {
 	collect(t, 1, single.Continue(t.Context(), [][]int{nil}, 2, samplers(1))) // after the stop token
 }
 
-// Half a context is fed without computing logits, even if it has only two tokens, and a part of it if it is long.
-func TestHalfAContextPredictsNothing(t *testing.T) {
-	for context, want := range map[int]int{1: 1, 4: 2, 7: 3, 300: 128 + 22, 5000: MostAtOnce} {
+// Half a context is fed at once, even if it has only two tokens, and a part of it if it is long. Many tokens predict the
+// next one, a few do not.
+func TestHalfAContext(t *testing.T) {
+	for context, want := range map[int]int{1: 1, 4: 2, 7: 3, 64: 32, 300: 128 + 22, 5000: MostAtOnce} {
 		w := session(t, network(t, context), 1).context
-		if most := w.some[len(w.some)-1]; most.N != want || most.N > 1 && most.Logits != nil || w.one.Logits == nil {
-			t.Errorf(
-				"a context of %d: %d tokens at once, want %d; their logits are computed: %t", context, most.N, want,
-				most.Logits != nil,
-			)
+		most := w.some[len(w.some)-1]
+		if predicts := most.Logits != nil; most.N != want || predicts != (want == 1 || want > Few) || w.one.Logits == nil {
+			t.Errorf("a context of %d: %d tokens at once, want %d; their logits are computed: %t",
+				context, most.N, want, predicts)
+		}
+	}
+}
+
+// The prediction after many tokens that are fed at once is the one after tokens that are fed one by one.
+func TestNewestOfMany(t *testing.T) {
+	n := network(t, 130)
+	for _, count := range []int{64, 65, 66, 97, 129, 130} {
+		many, single := session(t, n, 2), session(t, n, 2)
+		var texts [2][]int
+		for i := range count {
+			texts[0], texts[1] = append(texts[0], i*i%vocabulary), append(texts[1], (3*i+1)%vocabulary)
+		}
+		got, err := many.Feed(texts[0], texts[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range count {
+			want, err := single.Feed(texts[0][i:i+1], texts[1][i:i+1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i+1 < count {
+				continue
+			}
+			for j, want := range want.F64 {
+				if got := got.F64[j]; !(math.Abs(got-want) <= 1e-12) {
+					t.Errorf("%d tokens: logit %d: got %v, want %v", count, j, got, want)
+				}
+			}
 		}
 	}
 }
