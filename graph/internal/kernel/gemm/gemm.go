@@ -36,7 +36,7 @@ func (m Matrix[T]) Row(i int) []T { return m.Data[i*m.Stride:] }
 // The products of an entry are added in an order that depends only on k, on whether m is 1 and on whether b is
 // transposed; without assembly also on where rows begin, modulo 16 bytes.
 func Mul[T kernel.Float](p *kernel.Pool, m, n, k int, alpha T, a, b Matrix[T], beta T, c Matrix[T]) {
-	g := product[T]{m, n, k, alpha, a, b, beta, Matrix[T]{}, c}
+	g := product[T]{m: m, n: n, k: k, alpha: alpha, a: a, b: b, beta: beta, c: c}
 	if beta != 0 {
 		g.d = c
 	}
@@ -46,13 +46,13 @@ func Mul[T kernel.Float](p *kernel.Pool, m, n, k int, alpha T, a, b Matrix[T], b
 // MulAdd computes c = alpha·a·b + d, with d (m, n) another matrix or c itself. A d with Stride 0 is a single row that
 // is added to every row, such as a bias. Adding d takes no extra pass over c.
 func MulAdd[T kernel.Float](p *kernel.Pool, m, n, k int, alpha T, a, b, d, c Matrix[T]) {
-	g := product[T]{m, n, k, alpha, a, b, 1, d, c}
+	g := product[T]{m: m, n: n, k: k, alpha: alpha, a: a, b: b, beta: 1, d: d, c: c}
 	g.run(p)
 }
 
 // MulSerial is like Mul, but uses only the caller's thread, for use inside a loop of the pool.
 func MulSerial[T kernel.Float](m, n, k int, alpha T, a, b Matrix[T], beta T, c Matrix[T]) {
-	g := product[T]{m, n, k, alpha, a, b, beta, Matrix[T]{}, c}
+	g := product[T]{m: m, n: n, k: k, alpha: alpha, a: a, b: b, beta: beta, c: c}
 	if beta != 0 {
 		g.d = c
 	}
@@ -63,7 +63,7 @@ func MulSerial[T kernel.Float](m, n, k int, alpha T, a, b Matrix[T], beta T, c M
 // transpose, or a product of symmetric matrices that commute, and a symmetric d, optional, which is not c. It computes
 // the entries on and below the diagonal, in strips of columns, and copies them above it: half of the work of Mul.
 func MulSymmetric[T kernel.Float](n, k int, alpha T, a, b, d, c Matrix[T]) {
-	g := product[T]{n, n, k, alpha, a, b, 1, d, c}
+	g := product[T]{m: n, n: n, k: k, alpha: alpha, a: a, b: b, beta: 1, d: d, c: c}
 	if d.Data == nil {
 		g.beta = 0
 	}

@@ -23,6 +23,11 @@ func colsAVX512(
 //go:noescape
 func rowAVX512(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k int, n int, alpha float32)
 
+// The same as row for b rounded to bfloat16.
+//
+//go:noescape
+func roundedRowAVX512(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k int, n int, alpha float32)
+
 // The same for one row of a and n rows of b, which is stored transposed: c[j] = d[j] + alpha·Σ a[l]·b[j·ldb+l].
 //
 //go:noescape
@@ -75,6 +80,9 @@ func colsAVX2(
 
 //go:noescape
 func rowAVX2(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k int, n int, alpha float32)
+
+//go:noescape
+func roundedRowAVX2(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k int, n int, alpha float32)
 
 //go:noescape
 func dotsAVX2(c *float32, a *float32, b *float32, ldb int, d *float32, k int, n int, alpha float32)

@@ -2,6 +2,8 @@
 
 package gemm
 
+import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+
 // microkernels holds the parts of the matrix product in one instruction set, described in gemm_stubs_amd64.go and
 // gemm_stubs_arm64.go.
 type microkernels struct {
@@ -14,6 +16,8 @@ type microkernels struct {
 	transposeStrip func(dst, src *float32, ld, n int)
 	peak           func(n int)
 	transpose      func(dst *float32, apart int, src *float32, ld, n int) // only if rows is nil
+	roundedRow     func(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k, n int, alpha float32)
+	strip          func(to, from []float32) // what is multiplied in place of a copied strip of b; nil if that is
 }
 
 // tileKernel computes d + alpha·a·b → c.
@@ -23,6 +27,18 @@ type tileKernel = func(
 // tile32 computes a part of c.
 func tile32(g *product[float32], top, bottom, left, right int) {
 	gemmBest.tile(g, top, bottom, left, right)
+}
+
+// roundedTile computes a part of c, with the numbers of b rounded to bfloat16: those of copied strips, or those of a row
+// where they are multiplied.
+func roundedTile(g *product[float32], top, bottom, left, right int) {
+	if gemmBest == nil {
+		plainTile(g, top, bottom, left, right, kernel.Bfloat16)
+		return
+	}
+	s := *gemmBest
+	s.row, s.strip = s.roundedRow, kernel.Bfloat16
+	s.tile(g, top, bottom, left, right)
 }
 
 // peakLoops returns the inner loops of a product, for measuring the peak rate.
@@ -62,7 +78,7 @@ func mirrorRows(n int, c Matrix[float32]) (rows int) {
 // tile computes rows top … bottom and columns left … right of c: in plain Go if s is nil. None of g's sizes is 0.
 func (s *microkernels) tile(g *product[float32], top, bottom, left, right int) {
 	if s == nil {
-		plainTile(g, top, bottom, left, right)
+		plainTile(g, top, bottom, left, right, nil)
 		return
 	}
 	g.checkBounds(bottom-1, right-1)
@@ -72,7 +88,7 @@ func (s *microkernels) tile(g *product[float32], top, bottom, left, right int) {
 			g.k, right-left, g.alpha)
 		return
 	}
-	if bottom-top == 1 && !g.b.Trans {
+	if bottom-top == 1 && !g.b.Trans && s.row != nil {
 		s.single(g, top, left, right)
 		return
 	}
@@ -149,7 +165,7 @@ func (s *microkernels) strips(
 	if a.Trans {
 		kernel = s.cols
 	}
-	direct := s.direct(g.b, bottom-top)
+	direct := s.strip == nil && s.direct(g.b, bottom-top)
 	for j := left; j < right; {
 		n := min(2*s.lanes, right-j)
 		b, ldb := &buffer.b[0], 2*s.lanes
@@ -157,6 +173,9 @@ func (s *microkernels) strips(
 			b, ldb = g.b.pointer(l, j), g.b.Stride
 		} else {
 			s.pack(buffer, g.b, l, j, k, n)
+			if s.strip != nil {
+				s.strip(buffer.b[:k*ldb], buffer.b[:k*ldb])
+			}
 		}
 		for i := top; i < bottom; i += panel {
 			kernel(g.c.pointer(i, j), g.c.Stride, &a.Data[(i-top)*depthMax], a.Stride, b, ldb,

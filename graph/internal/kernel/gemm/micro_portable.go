@@ -2,9 +2,16 @@
 
 package gemm
 
+import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+
 // tile32 computes a part of c.
 func tile32(g *product[float32], top, bottom, left, right int) {
-	plainTile(g, top, bottom, left, right)
+	plainTile(g, top, bottom, left, right, nil)
+}
+
+// roundedTile computes a part of c, with the numbers of b rounded to bfloat16.
+func roundedTile(g *product[float32], top, bottom, left, right int) {
+	plainTile(g, top, bottom, left, right, kernel.Bfloat16)
 }
 
 // peakLoops returns the inner loops of a product, for measuring the peak rate.

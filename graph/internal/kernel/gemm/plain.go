@@ -22,8 +22,9 @@ type plainBuffer struct {
 
 var plainBuffers = sync.Pool{New: func() any { return new(plainBuffer) }}
 
-// plainTile computes rows top … bottom and columns left … right of c. None of g's sizes is 0.
-func plainTile(g *product[float32], top, bottom, left, right int) {
+// plainTile computes rows top … bottom and columns left … right of c. None of g's sizes is 0. If round is not nil, it is
+// applied to the numbers of b.
+func plainTile(g *product[float32], top, bottom, left, right int, round func(to, from []float32)) {
 	g.scale(top, bottom, left, right)
 	if g.m == 1 && g.b.Trans && (!g.a.Trans || g.a.Stride == 1) {
 		plainDots(g, left, right)
@@ -32,25 +33,27 @@ func plainTile(g *product[float32], top, bottom, left, right int) {
 	d, step := g.d, depth(g.k)
 	for l := 0; l < g.k; l += step {
 		k := min(step, g.k-l)
-		if bottom-top == 1 && !g.b.Trans {
+		if bottom-top == 1 && !g.b.Trans && round == nil {
 			plainRow(g, d, top, l, k, left, right)
 		} else {
-			plainBlock(g, d, l, k, top, bottom, left, right)
+			plainBlock(g, d, l, k, top, bottom, left, right, round)
 		}
 		d = g.c
 	}
 }
 
 // plainBlock computes alpha·a·b + d for k products from l on.
-func plainBlock(g *product[float32], d Matrix[float32], l, k, top, bottom, left, right int) {
+func plainBlock(
+	g *product[float32], d Matrix[float32], l, k, top, bottom, left, right int, round func(to, from []float32),
+) {
 	buffer := plainBuffers.Get().(*plainBuffer)
 	defer plainBuffers.Put(buffer)
 	for j := left; j < right; j += plainCols {
 		n := min(plainCols, right-j)
-		plainPack(buffer.b[:], buffer.numbers[plainRows*depthMax:], g.b.From(l, j), k, n)
+		plainPack(buffer.b[:], buffer.numbers[plainRows*depthMax:], g.b.From(l, j), k, n, round)
 		for i := top; i < bottom; i += plainRows {
 			m := min(plainRows, bottom-i)
-			plainPack(buffer.a[:], buffer.numbers[:plainRows*depthMax], g.a.From(i, l).T(), k, m)
+			plainPack(buffer.a[:], buffer.numbers[:plainRows*depthMax], g.a.From(i, l).T(), k, m, nil)
 			for y := 0; y < m; y += fma.Tile {
 				for x := 0; x < n; x += fma.Tile {
 					var sums [fma.Tile][fma.Tile]float32
@@ -64,23 +67,37 @@ func plainBlock(g *product[float32], d Matrix[float32], l, k, top, bottom, left,
 	}
 }
 
-// plainPack copies k rows and n columns of b to panels, filled up with zeros.
-func plainPack(panels []fma.Panel, numbers []fma.Number, b Matrix[float32], k, n int) {
+// plainPack copies k rows and n columns of b to panels, filled up with zeros. If round is not nil, it is applied to the
+// numbers.
+func plainPack(
+	panels []fma.Panel, numbers []fma.Number, b Matrix[float32], k, n int, round func(to, from []float32),
+) {
+	column := plainColumns.Get().(*[depthMax * fma.Tile]float32)
+	defer plainColumns.Put(column)
 	for i := range parts(n, fma.Tile) {
 		panels[i] = fma.NewPanel(numbers[i*fma.Tile*depthMax:][:fma.Tile*depthMax])
-		cols, row := min(fma.Tile, n-i*fma.Tile), [fma.Tile]float32{}
+		cols, rows := min(fma.Tile, n-i*fma.Tile), column[:k*fma.Tile]
+		clear(rows)
 		for l := range k {
 			for j := range cols {
 				at := l*b.Stride + i*fma.Tile + j
 				if b.Trans {
 					at = (i*fma.Tile+j)*b.Stride + l
 				}
-				row[j] = b.Data[at]
+				rows[l*fma.Tile+j] = b.Data[at]
 			}
-			panels[i].Append(&row)
+		}
+		if round != nil {
+			round(rows, rows)
+		}
+		for l := range k {
+			panels[i].Append((*[fma.Tile]float32)(rows[l*fma.Tile:]))
 		}
 	}
 }
+
+// plainColumns hold the columns of a panel while it is packed.
+var plainColumns = sync.Pool{New: func() any { return new([depthMax * fma.Tile]float32) }}
 
 // finish stores the sums times alpha, plus d, in row i of c, from column j on.
 func finish(g *product[float32], d Matrix[float32], i, j int, sums []float32) {

@@ -30,28 +30,42 @@ type roundedPanel struct {
 
 var roundedPanels = sync.Pool{New: func() any { return new(roundedPanel) }}
 
-// roundBlock computes a part of c, with at most blockRows rows and k at most depthMax, from rounded copies.
+// roundBlock computes a part of c, with at most blockRows rows and k at most depthMax. It rounds a in a copy. It rounds
+// b while its strips are copied; only for a few rows, which read the rows of b in place, it copies parts of these, since
+// rows that lie apart come from memory slowly in pieces as narrow as a strip.
 func roundBlock(g *product[float32], top, bottom, left, right int) {
 	panel := roundedPanels.Get().(*roundedPanel)
 	defer roundedPanels.Put(panel)
 	m := bottom - top
-	a := rounding(panel.a[:], g.a.From(top, 0), m, g.k)
-	for j := left; j < right; j += blockCols {
-		n := min(blockCols, right-j)
-		// m is not 1, for which the order of the sums differs.
-		p := product[float32]{m: 2, n: n, k: g.k, alpha: g.alpha, a: a, c: g.c.From(top, j)}
-		p.b = rounding(panel.b[:], g.b.From(0, j), g.k, n)
+	p := product[float32]{m: max(2, m), k: g.k, alpha: g.alpha} // for m = 1 the order of the sums differs
+	p.a = rounding(panel.a[:], g.a.From(top, 0), m, g.k)
+	copied := !g.b.Trans && 1 < m && m <= fewRows
+	for j := left; j < right; j += p.n {
+		p.n, p.b, p.c = right-j, g.b.From(0, j), g.c.From(top, j)
 		if g.d.Data != nil {
 			p.beta, p.d = 1, g.d.From(top, j)
 		}
-		p.tile(0, m, 0, n)
+		if !copied {
+			roundedTile(&p, 0, m, 0, p.n)
+			break
+		}
+		p.n = min(blockCols, p.n)
+		p.b = rounding(panel.b[:], p.b, g.k, p.n)
+		p.tile(0, m, 0, p.n)
 	}
 }
+
+// fewRows is the number of rows up to which parts of the rows of b are copied.
+const fewRows = 32
 
 // rounding returns a copy of the first rows and columns of m, rounded, in the same order.
 func rounding(to []float32, m Matrix[float32], rows, cols int) Matrix[float32] {
 	if m.Trans {
 		return rounding(to, m.T(), cols, rows).T()
+	}
+	if m.Stride == cols {
+		kernel.Bfloat16(to[:rows*cols], m.Data[:rows*cols])
+		return Mat(to, cols)
 	}
 	for i := range rows {
 		kernel.Bfloat16(to[i*cols:][:cols], m.Data[i*m.Stride:][:cols])

@@ -19,7 +19,7 @@ func (Rounded) String() string {
 }
 
 func (Rounded) Mul(p *kernel.Pool, m, n, k int, alpha float32, a, b Matrix[float32], beta float32, c Matrix[float32]) {
-	g := rounded{product: product[float32]{m, n, k, alpha, a, b, beta, Matrix[float32]{}, c}}
+	g := rounded{product: product[float32]{m: m, n: n, k: k, alpha: alpha, a: a, b: b, beta: beta, c: c}}
 	if beta != 0 {
 		g.d = c
 	}
@@ -27,12 +27,12 @@ func (Rounded) Mul(p *kernel.Pool, m, n, k int, alpha float32, a, b Matrix[float
 }
 
 func (Rounded) MulAdd(p *kernel.Pool, m, n, k int, alpha float32, a, b, d, c Matrix[float32]) {
-	g := rounded{product: product[float32]{m, n, k, alpha, a, b, 1, d, c}}
+	g := rounded{product: product[float32]{m: m, n: n, k: k, alpha: alpha, a: a, b: b, beta: 1, d: d, c: c}}
 	g.run(p)
 }
 
 func (Rounded) MulSerial(m, n, k int, alpha float32, a, b Matrix[float32], beta float32, c Matrix[float32]) {
-	g := rounded{product: product[float32]{m, n, k, alpha, a, b, beta, Matrix[float32]{}, c}}
+	g := rounded{product: product[float32]{m: m, n: n, k: k, alpha: alpha, a: a, b: b, beta: beta, c: c}}
 	if beta != 0 {
 		g.d = c
 	}

@@ -119,6 +119,34 @@ func TestRoundedScales(t *testing.T) {
 	})
 }
 
+// TestRoundingCopies: a copy has the numbers asked for, rounded, and nothing after them is written, also if the matrix
+// goes on.
+func TestRoundingCopies(t *testing.T) {
+	const rows, cols = 3, 19
+	rng := rand.New(rand.NewPCG(8, 9))
+	for _, stride := range []int{cols, cols + 2} {
+		for _, trans := range []bool{false, true} {
+			m, to := Mat(kerneltest.Random[float32](rng, 9*stride), stride), make([]float32, 9*stride)
+			got, want := m, bfloat16Of(m)
+			if trans {
+				got = rounding(to, m.T(), cols, rows).T()
+			} else {
+				got = rounding(to, m, rows, cols)
+			}
+			for i := range rows {
+				for j := range cols {
+					if got.at(i, j) != want.at(i, j) {
+						t.Errorf("(%d, %d): got %v, want %v", i, j, got.at(i, j), want.at(i, j))
+					}
+				}
+			}
+			if rest := to[rows*cols:]; slices.ContainsFunc(rest, func(x float32) bool { return x != 0 }) {
+				t.Errorf("stride %d: got %v after the copy, want zeros", stride, rest)
+			}
+		}
+	}
+}
+
 // TestBfloat16Bits: NaN keeps the upper half of its bits, and 0 and the numbers below the normal ones their sign.
 func TestBfloat16Bits(t *testing.T) {
 	for x, want := range map[uint32]uint32{
@@ -208,6 +236,7 @@ func benchmarkRoad(b *testing.B) {
 		{64, 32, 256}, {64, 256, 32}, {128, 64, 32}, {32, 128, 64}, // attention
 		{2048, 384, 1536}, {2048, 1536, 384}, {384, 2048, 1536}, {1024, 1024, 1024}, {256, 768, 3072},
 		{256, 768, 50257},
+		{1, 768, 3072}, {8, 768, 3072}, {32, 768, 3072}, {1, 768, 50257}, // decoding
 	} {
 		for _, form := range []string{"NN", "NT", "TN"} {
 			for _, threads := range []int{1, 2} {

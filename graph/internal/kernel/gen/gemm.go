@@ -20,7 +20,9 @@ func products() map[string]string {
 			g.maskTable()
 		}
 		g.product()
-		g.row()
+		g.roundingTable()
+		g.row(false)
+		g.row(true)
 		g.dots()
 		g.copyStrip()
 		g.transposeStrip()

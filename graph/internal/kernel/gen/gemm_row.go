@@ -3,21 +3,29 @@ package main
 import "fmt"
 
 // row writes the product of a single row with a matrix stored by rows, 8 vectors at a time and at the end fewer: it
-// reads every line of b once. Registers: DI c, SI a, DX lda, BX b, R13 ldb, R11 d, CX k, R12 n, R8 16·ldb.
-func (g *gen) row() {
+// reads every line of b once. b is rounded first, or not. Registers: DI c, SI a, DX lda, BX b, R13 ldb, R11 d, CX k,
+// R12 n, R8 16·ldb.
+func (g *gen) row(rounded bool) {
 	const most, ahead = 8, 4 // prefetches 2⁴ rows ahead
 	args := []arg{
 		{"c", "DI"}, {"a", ""}, {"lda", "DX"}, {"b", ""}, {"ldb", "R13"}, {"d", "R11"}, {"k", ""}, {"n", "R12"},
 		{"alpha", ""},
 	}
-	g.function("row", "The same for one row of a and n columns.", args, func() {
+	name, doc := "row", "The same for one row of a and n columns."
+	if rounded {
+		name, doc = "roundedRow", "The same as row for b rounded to bfloat16."
+	}
+	g.function(name, doc, args, func() {
+		if rounded {
+			g.roundingConstants()
+		}
 		g.inBytes("DX", "R13")
 		g.op("MOVQ R13, R8")
 		g.op("SHLQ $%d, R8", ahead)
 		g.line("whole:")
 		g.op("CMPQ R12, $%d", most*g.lanes)
 		g.op("JLT v%d", most)
-		g.columns("whole", most, false)
+		g.columns("whole", most, false, rounded)
 		g.op("ADDQ $%d, %s", most*g.bytes(), g.args["b"])
 		g.op("ADDQ $%d, DI", most*g.bytes())
 		g.op("SUBQ $%d, R12", most*g.lanes)
@@ -41,7 +49,7 @@ func (g *gen) row() {
 				g.op("LEAQ mask%s<>+64(SB), AX", g.name)
 				g.op("VMOVUPS (AX)(CX*4), %s", g.reg(lastMask))
 			}
-			g.columns(label, vectors, true)
+			g.columns(label, vectors, true, rounded)
 			if vectors > 1 {
 				g.op("JMP done")
 			}
@@ -54,7 +62,7 @@ const lastMask, lastLoaded = 10, 11 // registers of the mask and of the numbers 
 
 // columns writes the product for some vectors of columns, of which the last may be incomplete. Register 0 holds a
 // number of a, and the next ones hold the sums.
-func (g *gen) columns(label string, vectors int, incomplete bool) {
+func (g *gen) columns(label string, vectors int, incomplete, rounded bool) {
 	each := func(body func(v int, masked bool)) {
 		for v := range vectors {
 			body(v, incomplete && v == vectors-1)
@@ -77,12 +85,19 @@ func (g *gen) columns(label string, vectors int, incomplete bool) {
 		g.op("PREFETCHT0 %d(BX)(R8*1)", at)
 	}
 	each(func(v int, masked bool) {
-		if masked {
+		switch {
+		case masked:
 			load(v, "BX")
-			g.op("VFMADD231PS %s, %s, %s", g.reg(lastLoaded), g.reg(0), g.reg(1+v))
-		} else {
+		case rounded:
+			g.op("VMOVUPS %d(BX), %s", v*g.bytes(), g.reg(lastLoaded))
+		default:
 			g.op("VFMADD231PS %d(BX), %s, %s", v*g.bytes(), g.reg(0), g.reg(1+v))
+			return
 		}
+		if rounded {
+			g.roundLoaded(v)
+		}
+		g.op("VFMADD231PS %s, %s, %s", g.reg(lastLoaded), g.reg(0), g.reg(1+v))
 	})
 	g.op("ADDQ DX, SI")
 	g.op("ADDQ R13, BX")
@@ -230,4 +245,77 @@ func (g *gen) fold(i, free int) {
 	g.op("VADDPS X%d, X%d, X%[2]d", free, i)
 	g.op("VHADDPS X%d, X%[1]d, X%[1]d", i)
 	g.op("VHADDPS X%d, X%[1]d, X%[1]d", i)
+}
+
+// roundings are the bits with which roundLoaded computes.
+var roundings = []struct {
+	name string
+	bits uint32
+}{{"last", 1}, {"half", 0x7fff}, {"quiet", 1 << 22}, {"upper", 0xffff0000}, {"sign", 1 << 31}, {"exponent", 0x7f800000}}
+
+// roundingTable writes the bits, in all lanes.
+func (g *gen) roundingTable() {
+	for i, c := range roundings {
+		for lane := range g.lanes {
+			g.line("DATA rounding%s<>+%d(SB)/4, $%#08x", g.name, g.bytes()*i+4*lane, c.bits)
+		}
+	}
+	g.line("GLOBL rounding%s<>(SB), RODATA|NOPTR, $%d", g.name, g.bytes()*len(roundings))
+}
+
+// rounding returns the operand of some bits: a register, where there are enough of them.
+func (g *gen) rounding(name string) string {
+	for i, c := range roundings {
+		if c.name != name {
+			continue
+		}
+		if g.mask != "" {
+			return g.reg(g.count - 1 - i)
+		}
+		return fmt.Sprintf("rounding%s<>+%d(SB)", g.name, g.bytes()*i)
+	}
+	panic("no bits " + name)
+}
+
+// roundingConstants sets the registers of the bits.
+func (g *gen) roundingConstants() {
+	for i, c := range roundings {
+		if g.mask != "" {
+			g.op("VMOVDQU32 rounding%s<>+%d(SB), %s", g.name, g.bytes()*i, g.rounding(c.name))
+		}
+	}
+}
+
+// roundLoaded rounds the numbers in the register lastLoaded to bfloat16, as kernel.RoundBfloat16 does: it adds half of
+// the last place, of two neighbours to the even one; NaN becomes quiet, and numbers below the normal ones 0. Vectors
+// take turns in the registers.
+func (g *gen) roundLoaded(v int) {
+	x, sum, small := g.reg(lastLoaded), g.reg(12), g.reg(13)
+	if g.mask != "" {
+		sum, small = g.reg(12+2*(v%4)), g.reg(13+2*(v%4))
+		g.op("VPSRLD $16, %s, %s", x, sum)
+		g.op("VPANDD %s, %s, %[2]s", g.rounding("last"), sum)
+		g.op("VPADDD %s, %s, %[2]s", g.rounding("half"), sum)
+		g.op("VPADDD %s, %s, %[2]s", x, sum)
+		g.op("VCMPPS $3, %s, %[1]s, K2", x)
+		g.op("VPORD %s, %s, K2, %s", g.rounding("quiet"), x, sum)
+		g.op("VPTESTMD %s, %s, K3", g.rounding("exponent"), x)
+		g.op("VPANDD %s, %s, %[2]s", g.rounding("sign"), x)
+		g.op("VPANDD %s, %s, K3, %s", g.rounding("upper"), sum, x)
+		return
+	}
+	which := g.reg(14)
+	g.op("VPSRLD $16, %s, %s", x, sum)
+	g.op("VPAND %s, %s, %[2]s", g.rounding("last"), sum)
+	g.op("VPADDD %s, %s, %[2]s", g.rounding("half"), sum)
+	g.op("VPADDD %s, %s, %[2]s", x, sum)
+	g.op("VPOR %s, %s, %s", g.rounding("quiet"), x, small)
+	g.op("VCMPPS $3, %s, %[1]s, %s", x, which)
+	g.op("VBLENDVPS %s, %s, %s, %[3]s", which, small, sum)
+	g.op("VPAND %s, %s, %[2]s", g.rounding("upper"), sum)
+	g.op("VPAND %s, %s, %s", g.rounding("exponent"), x, which)
+	g.op("VPXOR %s, %[1]s, %[1]s", small)
+	g.op("VPCMPEQD %s, %s, %[2]s", small, which)
+	g.op("VPAND %s, %s, %s", g.rounding("sign"), x, small)
+	g.op("VBLENDVPS %s, %s, %s, %s", which, small, sum, x)
 }
