@@ -4160,6 +4160,52 @@ done:
 	VZEROUPPER
 	RET
 
+// func roundAVX2(dst *float32, src *float32, n int)
+TEXT ·roundAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	TESTQ CX, CX
+	JLE done
+loop:
+	VMOVUPS 0(SI), Y0
+	VPSRLD $16, Y0, Y12
+	VPAND roundingAVX2<>+0(SB), Y12, Y12
+	VPADDD roundingAVX2<>+32(SB), Y12, Y12
+	VPADDD Y0, Y12, Y12
+	VPOR roundingAVX2<>+64(SB), Y0, Y13
+	VCMPPS $3, Y0, Y0, Y14
+	VBLENDVPS Y14, Y13, Y12, Y12
+	VPAND roundingAVX2<>+96(SB), Y12, Y12
+	VPAND roundingAVX2<>+160(SB), Y0, Y14
+	VPXOR Y13, Y13, Y13
+	VPCMPEQD Y13, Y14, Y14
+	VPAND roundingAVX2<>+128(SB), Y0, Y13
+	VBLENDVPS Y14, Y13, Y12, Y0
+	VMOVUPS Y0, 0(DI)
+	VMOVUPS 32(SI), Y1
+	VPSRLD $16, Y1, Y12
+	VPAND roundingAVX2<>+0(SB), Y12, Y12
+	VPADDD roundingAVX2<>+32(SB), Y12, Y12
+	VPADDD Y1, Y12, Y12
+	VPOR roundingAVX2<>+64(SB), Y1, Y13
+	VCMPPS $3, Y1, Y1, Y14
+	VBLENDVPS Y14, Y13, Y12, Y12
+	VPAND roundingAVX2<>+96(SB), Y12, Y12
+	VPAND roundingAVX2<>+160(SB), Y1, Y14
+	VPXOR Y13, Y13, Y13
+	VPCMPEQD Y13, Y14, Y14
+	VPAND roundingAVX2<>+128(SB), Y1, Y13
+	VBLENDVPS Y14, Y13, Y12, Y1
+	VMOVUPS Y1, 32(DI)
+	ADDQ $64, SI
+	ADDQ $64, DI
+	DECQ CX
+	JGT loop
+done:
+	VZEROUPPER
+	RET
+
 // func dotsAVX2(c *float32, a *float32, b *float32, ldb int, d *float32, k int, n int, alpha float32)
 TEXT ·dotsAVX2(SB), NOSPLIT, $0-60
 	MOVQ c+0(FP), DI

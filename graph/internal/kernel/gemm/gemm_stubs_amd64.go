@@ -28,6 +28,11 @@ func rowAVX512(c *float32, a *float32, lda int, b *float32, ldb int, d *float32,
 //go:noescape
 func roundedRowAVX512(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k int, n int, alpha float32)
 
+// dst = n times two vectors of src, rounded to bfloat16.
+//
+//go:noescape
+func roundAVX512(dst *float32, src *float32, n int)
+
 // The same for one row of a and n rows of b, which is stored transposed: c[j] = d[j] + alpha·Σ a[l]·b[j·ldb+l].
 //
 //go:noescape
@@ -83,6 +88,9 @@ func rowAVX2(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k
 
 //go:noescape
 func roundedRowAVX2(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k int, n int, alpha float32)
+
+//go:noescape
+func roundAVX2(dst *float32, src *float32, n int)
 
 //go:noescape
 func dotsAVX2(c *float32, a *float32, b *float32, ldb int, d *float32, k int, n int, alpha float32)

@@ -17,6 +17,7 @@ type microkernels struct {
 	peak           func(n int)
 	transpose      func(dst *float32, apart int, src *float32, ld, n int) // only if rows is nil
 	roundedRow     func(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k, n int, alpha float32)
+	round          func(to, from []float32) // to bfloat16
 	strip          func(to, from []float32) // what is multiplied in place of a copied strip of b; nil if that is
 }
 
@@ -37,8 +38,17 @@ func roundedTile(g *product[float32], top, bottom, left, right int) {
 		return
 	}
 	s := *gemmBest
-	s.row, s.strip = s.roundedRow, kernel.Bfloat16
+	s.row, s.strip = s.roundedRow, s.round
 	s.tile(g, top, bottom, left, right)
+}
+
+// roundNumbers rounds numbers to bfloat16.
+func roundNumbers(to, from []float32) {
+	if gemmBest == nil {
+		kernel.Bfloat16(to, from)
+		return
+	}
+	gemmBest.round(to, from)
 }
 
 // peakLoops returns the inner loops of a product, for measuring the peak rate.

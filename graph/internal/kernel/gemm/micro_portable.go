@@ -14,6 +14,9 @@ func roundedTile(g *product[float32], top, bottom, left, right int) {
 	plainTile(g, top, bottom, left, right, kernel.Bfloat16)
 }
 
+// roundNumbers rounds numbers to bfloat16.
+func roundNumbers(to, from []float32) { kernel.Bfloat16(to, from) }
+
 // peakLoops returns the inner loops of a product, for measuring the peak rate.
 func peakLoops() []peakLoop { return plainPeaks() }
 

@@ -1,10 +1,6 @@
 package gemm
 
-import (
-	"sync"
-
-	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
-)
+import "sync"
 
 const (
 	depthMax             = 256 // depth of a strip of b: with rows of two vectors of AVX-512, it has 32 KiB
@@ -64,11 +60,11 @@ func rounding(to []float32, m Matrix[float32], rows, cols int) Matrix[float32] {
 		return rounding(to, m.T(), cols, rows).T()
 	}
 	if m.Stride == cols {
-		kernel.Bfloat16(to[:rows*cols], m.Data[:rows*cols])
+		roundNumbers(to[:rows*cols], m.Data[:rows*cols])
 		return Mat(to, cols)
 	}
 	for i := range rows {
-		kernel.Bfloat16(to[i*cols:][:cols], m.Data[i*m.Stride:][:cols])
+		roundNumbers(to[i*cols:][:cols], m.Data[i*m.Stride:][:cols])
 	}
 	return Mat(to, cols)
 }

@@ -23,6 +23,7 @@ func products() map[string]string {
 		g.roundingTable()
 		g.row(false)
 		g.row(true)
+		g.roundCopies()
 		g.dots()
 		g.copyStrip()
 		g.transposeStrip()

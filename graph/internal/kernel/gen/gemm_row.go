@@ -95,7 +95,7 @@ func (g *gen) columns(label string, vectors int, incomplete, rounded bool) {
 			return
 		}
 		if rounded {
-			g.roundLoaded(v)
+			g.round(g.reg(lastLoaded), v)
 		}
 		g.op("VFMADD231PS %s, %s, %s", g.reg(lastLoaded), g.reg(0), g.reg(1+v))
 	})
@@ -247,7 +247,7 @@ func (g *gen) fold(i, free int) {
 	g.op("VHADDPS X%d, X%[1]d, X%[1]d", i)
 }
 
-// roundings are the bits with which roundLoaded computes.
+// roundings are the bits with which round computes.
 var roundings = []struct {
 	name string
 	bits uint32
@@ -286,11 +286,28 @@ func (g *gen) roundingConstants() {
 	}
 }
 
-// roundLoaded rounds the numbers in the register lastLoaded to bfloat16, as kernel.RoundBfloat16 does: it adds half of
-// the last place, of two neighbours to the even one; NaN becomes quiet, and numbers below the normal ones 0. Vectors
-// take turns in the registers.
-func (g *gen) roundLoaded(v int) {
-	x, sum, small := g.reg(lastLoaded), g.reg(12), g.reg(13)
+// roundCopies writes the rounding of a copied strip.
+func (g *gen) roundCopies() {
+	doc := "dst = n times two vectors of src, rounded to bfloat16."
+	g.function("round", doc, []arg{{"dst", "DI"}, {"src", "SI"}, {"n", "CX"}}, func() {
+		g.roundingConstants()
+		g.repeat("CX", func() {
+			for v := range 2 {
+				g.op("VMOVUPS %d(SI), %s", v*g.bytes(), g.reg(v))
+				g.round(g.reg(v), v)
+				g.op("VMOVUPS %s, %d(DI)", g.reg(v), v*g.bytes())
+			}
+			g.op("ADDQ $%d, SI", 2*g.bytes())
+			g.op("ADDQ $%d, DI", 2*g.bytes())
+		})
+	})
+}
+
+// round rounds the numbers in a register to bfloat16, as kernel.RoundBfloat16 does: it adds half of the last place, of
+// two neighbours to the even one; NaN becomes quiet, and numbers below the normal ones 0. Vectors take turns in the
+// registers.
+func (g *gen) round(x string, v int) {
+	sum, small := g.reg(12), g.reg(13)
 	if g.mask != "" {
 		sum, small = g.reg(12+2*(v%4)), g.reg(13+2*(v%4))
 		g.op("VPSRLD $16, %s, %s", x, sum)
