@@ -307,9 +307,8 @@ func (g *gen) roundCopies() {
 // two neighbours to the even one; NaN becomes quiet, and numbers below the normal ones 0. Vectors take turns in the
 // registers.
 func (g *gen) round(x string, v int) {
-	sum, small := g.reg(12), g.reg(13)
 	if g.mask != "" {
-		sum, small = g.reg(12+2*(v%4)), g.reg(13+2*(v%4))
+		sum := g.reg(12 + v%8)
 		g.op("VPSRLD $16, %s, %s", x, sum)
 		g.op("VPANDD %s, %s, %[2]s", g.rounding("last"), sum)
 		g.op("VPADDD %s, %s, %[2]s", g.rounding("half"), sum)
@@ -321,7 +320,7 @@ func (g *gen) round(x string, v int) {
 		g.op("VPANDD %s, %s, K3, %s", g.rounding("upper"), sum, x)
 		return
 	}
-	which := g.reg(14)
+	sum, small, which := g.reg(12), g.reg(13), g.reg(14)
 	g.op("VPSRLD $16, %s, %s", x, sum)
 	g.op("VPAND %s, %s, %[2]s", g.rounding("last"), sum)
 	g.op("VPADDD %s, %s, %[2]s", g.rounding("half"), sum)
