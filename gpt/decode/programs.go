@@ -23,7 +23,7 @@ type Steps struct {
 // newest tokens alone.
 func (net Network) Steps(batch, n, positions int, caches nn.Caches) (*Steps, error) {
 	predict := func(l Layers, hidden graph.Expr) graph.Expr { return l.Predict(newest(hidden, batch, n)) }
-	return net.steps(batch, n, positions, caches, predict, func(s *Steps, edited bool, hidden, logits graph.Expr) (err error) {
+	compile := func(s *Steps, edited bool, hidden, logits graph.Expr) (err error) {
 		if n > Few && !edited && len(hidden.Shape()) == 2 {
 			s.Logits, err = graph.Compile(logits)
 			s.Hidden = s.Logits
@@ -34,7 +34,8 @@ func (net Network) Steps(batch, n, positions int, caches nn.Caches) (*Steps, err
 		}
 		s.Logits, err = graph.Compile(logits)
 		return err
-	})
+	}
+	return net.steps(batch, n, positions, caches, predict, compile)
 }
 
 // steps declares a step as Steps describes it, with what head makes of its hidden values, and compiles both. compile
