@@ -70,7 +70,8 @@ func (m *Model) checkDecoding(batch int) error {
 	}
 	p := m.plan
 	fed := float64(min(p.BlockSize/2, decode.MostAtOnce)) * p.design.Inside(p.BlockSize)
-	return m.checkState(batch, min(p.BlockSize, decode.FewTokens), fed+float64(3*p.VocabSize)) // logits of one token, and of the newest of many
+	logits := float64(3 * p.VocabSize) // of one token, and of the newest of many
+	return m.checkState(batch, min(p.BlockSize, decode.FewTokens), fed+logits)
 }
 
 // checkState returns an error if there is no memory for the keys and values of the given number of tokens of each

@@ -182,13 +182,14 @@ func TestUnevenTexts(t *testing.T) {
 	collect(t, 1, single.Continue(t.Context(), [][]int{nil}, 2, samplers(1))) // after the stop token
 }
 
-// Half a context is fed at once, even if it has only two tokens, and a part of it if it is long. Many tokens predict the
-// next one, a few do not.
+// Half a context is fed at once, even if it has only two tokens, and a part of it if it is long. Many tokens predict
+// the next one, a few do not.
 func TestHalfAContext(t *testing.T) {
 	for context, want := range map[int]int{1: 1, 4: 2, 7: 3, 64: 32, 300: 128 + 22, 5000: MostAtOnce} {
 		w := session(t, network(t, context), 1).context
 		most := w.some[len(w.some)-1]
-		if predicts := most.Logits != nil; most.N != want || predicts != (want == 1 || want > Few) || w.one.Logits == nil {
+		predicts := most.Logits != nil
+		if most.N != want || predicts != (want == 1 || want > Few) || w.one.Logits == nil {
 			t.Errorf("a context of %d: %d tokens at once, want %d; their logits are computed: %t",
 				context, most.N, want, predicts)
 		}

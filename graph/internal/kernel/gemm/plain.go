@@ -22,8 +22,8 @@ type plainBuffer struct {
 
 var plainBuffers = sync.Pool{New: func() any { return new(plainBuffer) }}
 
-// plainTile computes rows top … bottom and columns left … right of c. None of g's sizes is 0. If round is not nil, it is
-// applied to the numbers of b.
+// plainTile computes rows top … bottom and columns left … right of c. None of g's sizes is 0. If round is not nil, it
+// is applied to the numbers of b.
 func plainTile(g *product[float32], top, bottom, left, right int, round func(to, from []float32)) {
 	g.scale(top, bottom, left, right)
 	if g.m == 1 && g.b.Trans && (!g.a.Trans || g.a.Stride == 1) {

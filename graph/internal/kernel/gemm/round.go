@@ -27,8 +27,8 @@ type roundedPanel struct {
 var roundedPanels = sync.Pool{New: func() any { return new(roundedPanel) }}
 
 // roundBlock computes a part of c, with at most blockRows rows and k at most depthMax. It rounds a in a copy. It rounds
-// b while its strips are copied; only for a few rows, which read the rows of b in place, it copies parts of these, since
-// rows that lie apart come from memory slowly in pieces as narrow as a strip.
+// b while its strips are copied; only for a few rows, which read the rows of b in place, it copies parts of these,
+// since rows that lie apart come from memory slowly in pieces as narrow as a strip.
 func roundBlock(g *product[float32], top, bottom, left, right int) {
 	panel := roundedPanels.Get().(*roundedPanel)
 	defer roundedPanels.Put(panel)

@@ -178,7 +178,8 @@ func TestTogether(t *testing.T) {
 							want = y
 						}
 						if !kerneltest.SameBits(y, want[:m*n]) {
-							t.Fatalf("%s %s (%d, %d): %d vectors: got other bits than %d", set, of, k, n, m, len(want)/n)
+							t.Fatalf("%s %s (%d, %d): %d vectors: got other bits than %d",
+								set, of, k, n, m, len(want)/n)
 						}
 					}
 				})
