@@ -70,7 +70,8 @@ func (g *gen) floatTile() {
 	const pairs = tileVectors / 2
 	acc := func(r, p int) string { return g.reg(8 + r*pairs + p) }
 	doc := fmt.Sprintf("y[v·apart + i] = d[i] + Σ of 8·k numbers of row i with vector v of %d, for n ≤ %d rows. All "+
-		"%[2]d rows, stride bytes apart, and eight numbers of d are read. Eight numbers of each vector are in turn in a.",
+		"%[2]d rows, stride bytes apart, and eight numbers of d are read. Eight numbers of each vector are in turn in "+
+		"a.",
 		tileVectors, tileRows)
 	args := append(loaded("y w a d k stride", "DI", "SI", "BX", "R8", "DX", "R11"), arg{"n", "CX"}, arg{"apart", "R10"})
 	g.function("tile", doc, args, func() {
