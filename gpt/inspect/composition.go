@@ -24,8 +24,8 @@ type Composition struct {
 // mathematical framework for transformer circuits". Norms, biases and rotations are left out. It needs attention with
 // one projection c_attn to queries, keys and values of every head, and c_proj.
 func Compositions(m *gpt.Model) (list []Composition, err error) {
-	if m == nil {
-		return nil, errors.New("inspect: got no model")
+	if err := m.Check(); err != nil {
+		return nil, errors.WithMessage(err, "inspect")
 	}
 	all := map[string]graph.Tensor{}
 	for _, p := range m.Params() {

@@ -72,10 +72,16 @@ func (d *Derivation) read(text string) (err error) {
 	return err
 }
 
+// mostPoints is the largest number of points.
+const mostPoints = 1000
+
 // Check executes the derivation at the given number of random points. It returns an error for the first line that does
 // not hold, with the entry in which its sides differ. A wrong line passes with a probability of less than 10⁻¹⁵ at each
 // point.
 func (d Derivation) Check(points int) error {
+	if points < 1 || points > mostPoints {
+		return fmt.Errorf("points: got %d, want 1 to %d", points, mostPoints)
+	}
 	for seed := range uint64(points) {
 		p, err := newPoint(d.given, seed)
 		if err != nil {

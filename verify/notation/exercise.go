@@ -138,11 +138,18 @@ func (e Exercise) Mark(answer string) (v Verdict) {
 
 // MarkFunc compares the result of a function of all matrices that are given or defined, by their names.
 func (e Exercise) MarkFunc(f func(named map[string]hand.Matrix[complex128]) hand.Matrix[complex128]) Verdict {
+	if f == nil {
+		return Verdict{Message: "There is no function."}
+	}
 	return e.compare(func(p *point) matrix { return f(maps.Clone(p.values)) }, Verdict{})
 }
 
 // compare compares an answer at 100 random points.
 func (e Exercise) compare(answer func(p *point) matrix, v Verdict) Verdict {
+	if e.Of.root == nil || len(e.Given) == 0 {
+		v.Message = "There is no exercise: want one from ParseExercise."
+		return v
+	}
 	for seed := range uint64(points) {
 		p, err := e.at(seed)
 		if err != nil {

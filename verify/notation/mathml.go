@@ -15,7 +15,9 @@ type writer struct {
 // MathML returns the formula as the content of a math element.
 func (f Formula) MathML() string {
 	w := new(writer)
-	w.row(f.root)
+	if f.root != nil { // Parse has read it
+		w.row(f.root)
+	}
 	return w.String()
 }
 

@@ -84,7 +84,7 @@ var handRules = []struct{ pattern, why string }{
 	{`^verify\.(FromTensor 0={}|ParametersOf 0)`, "what there is of it"},
 	{`^verify\.ComplexStep\w* [12]\[bias\](={}|=\(5, 7\)| is missing)`, "fewer or more numbers"},
 	{`^verify\.Check(Context)? [01]\.(Tokens|Targets)\[0\]=(0|-1)`, "another token, or none"},
-	{`^verify\.Model\.Exact 0\.(Tokens|Targets)\[0\]=(0|-1)`, "another token, or none"},
+	{`^verify\.Model\.(Exact|ByHand) 0\.(Tokens|Targets)\[0\]=(0|-1)`, "another token, or none"},
 	{`^verify\.Pairs\.Exact 0\.Pairs`, "fewer pairs, or shorter ones"},
 	{`^hand\.Matrix\.Apply 1\.Name=typo`, "any name"},
 	{`^hand\.Matrix\.Apply 1\.(\w+)=of zeros`, "a constant function"},
