@@ -394,7 +394,7 @@ func TestRefused(t *testing.T) {
 		"'ü'":                                             {"look", "-prompt", "ü"},
 		"split: got 9 tokens, want at least 11":           {"ablate", "-data_tokens", "8", "-data", data},
 		`"abalte": not a command of inspect, want look, `: {"abalte"},
-		"patch, curvature or runs; did you mean ablate?":  {"abalte"},
+		"patch, curvature, explore or runs; did you mean ablate?":  {"abalte"},
 	} {
 		err := run(t.Context(), append(slices.Clone(args), "-model", dir), io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), want) {
