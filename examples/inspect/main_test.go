@@ -388,13 +388,13 @@ func TestRefused(t *testing.T) {
 			"-wrong t"),
 		"a corrupt one of 2": strings.Fields("patch -prompt The -corrupt Th -right n " +
 			"-wrong t"),
-		"flag -serve: not of inspect look":                {"look", "-prompt", "T", "-serve", ":0"},
-		"flag -draws: not of inspect look":                {"look", "-prompt", "T", "-draws", "3"},
-		"got 17 tokens, want at most":                     {"look", "-prompt", "The wheel goes ro"},
-		"'ü'":                                             {"look", "-prompt", "ü"},
-		"split: got 9 tokens, want at least 11":           {"ablate", "-data_tokens", "8", "-data", data},
-		`"abalte": not a command of inspect, want look, `: {"abalte"},
-		"patch, curvature, explore or runs; did you mean ablate?":  {"abalte"},
+		"flag -serve: not of inspect look":                        {"look", "-prompt", "T", "-serve", ":0"},
+		"flag -draws: not of inspect look":                        {"look", "-prompt", "T", "-draws", "3"},
+		"got 17 tokens, want at most":                             {"look", "-prompt", "The wheel goes ro"},
+		"'ü'":                                                     {"look", "-prompt", "ü"},
+		"split: got 9 tokens, want at least 11":                   {"ablate", "-data_tokens", "8", "-data", data},
+		`"abalte": not a command of inspect, want look, `:         {"abalte"},
+		"patch, curvature, explore or runs; did you mean ablate?": {"abalte"},
 	} {
 		err := run(t.Context(), append(slices.Clone(args), "-model", dir), io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), want) {
