@@ -4,8 +4,11 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/internal/spelling"
 	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
 )
@@ -24,7 +27,7 @@ func (g *Graph) Dot(w io.Writer, scope string) error {
 	p.frames = map[string]*frame{scope: p.root}
 	p.collect()
 	if len(p.edges) == 0 {
-		return errors.Errorf("no operation in %q", scope)
+		return errors.Errorf("no operation in %q%s", scope, spelling.Hint(scope, g.drawable()))
 	}
 	p.print(`digraph %q {`, "pedestrian "+scope)
 	p.print(`	graph [fontname="Helvetica", fontsize=12, labeljust=l, color="#9aa5b1", nodesep=0.3, ranksep=0.35]`)
@@ -39,6 +42,18 @@ func (g *Graph) Dot(w io.Writer, scope string) error {
 	}
 	p.print(`}`)
 	return errors.Wrap(p.w.Flush(), "dot")
+}
+
+// drawable returns the scopes of all operations, and the scopes around them.
+func (g *Graph) drawable() []string {
+	seen := map[string]bool{}
+	g.forward(func(_ *G.Node, at source) {
+		for scope := at.scope; scope != ""; {
+			seen[scope] = true
+			scope = scope[:max(0, strings.LastIndexByte(scope, '.'))]
+		}
+	})
+	return slices.Sorted(maps.Keys(seen))
 }
 
 // picture holds what Dot draws: frames inside frames, then the nodes without a frame.

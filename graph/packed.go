@@ -39,7 +39,7 @@ func (g *Graph) Packed(p Packing) (*Graph, error) {
 		return nil, errors.New("weights: got no packing, want a format such as stored.BF16")
 	}
 	if err := p.Validate(); err != nil {
-		return nil, err
+		return nil, errors.WithMessage(err, "weights")
 	}
 	switch {
 	case !g.exists():

@@ -134,7 +134,10 @@ func TestDotOfAnyScope(t *testing.T) {
 func TestDotOfNothing(t *testing.T) {
 	g := transformer(t, true, false, 0)
 	err := g.Dot(&bytes.Buffer{}, "h.1")
-	if err == nil || err.Error() != `no operation in "h.1"` {
+	if err == nil || err.Error() != `no operation in "h.1"; did you mean h.0?` {
+		t.Errorf("got %v", err)
+	}
+	if err := g.Dot(&bytes.Buffer{}, "h.0.atn"); err == nil || !strings.HasSuffix(err.Error(), "did you mean h.0.attn?") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -86,7 +86,7 @@ func TestSettings(t *testing.T) {
 			`-precision: got "bf16" with -shape decode, want float32: for decoding with fewer bits use -weights`,
 		},
 		{"char", "float32", "int8", `-weights: got "int8" with -shape char`},
-		{"decode", "float32", "int2", `-weights: weights: got "int2"`},
+		{"decode", "float32", "int2", `-weights: got "int2"`},
 		{"modern", "float32", "", ""}, {"decode-modern", "float32", "int8", ""},
 		{"lora_tuning", "float32", "", `-shape: got "lora_tuning"`},
 		{

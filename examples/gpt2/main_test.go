@@ -591,7 +591,7 @@ func TestRefused(t *testing.T) {
 		"flag -merge: not of gpt2 write; it is a command":                     {"-merge=false"},
 		"-adapter: got none to merge":                                         {"-merge"},
 		"-stride: got -1":                                                     {"-eval", "a", "-stride", "-1"},
-		`-weights: weights: got "int3", want bf16, int8 or int4`:              {"-eval", "a", "-weights", "int3"},
+		`-weights: got "int3", want bf16, int8 or int4`:                       {"-eval", "a", "-weights", "int3"},
 		"-prompt: empty, want":                                                {"-prompt", "", "-model", none},
 		"temperature: got -1":                                                 {"-temperature", "-1"},
 		"want a folder with a tokenizer": {

@@ -151,7 +151,7 @@ func TestRefused(t *testing.T) {
 		{small(t, empty, "-min_p", "-1"), []string{"min_p", "-1"}},
 		{small(t, empty, "-repetition_penalty", "NaN"), []string{"repetition_penalty", "NaN"}},
 		{small(t, empty, "-stop", ""), []string{"-stop", "empty"}},
-		{small(t, empty, "-weights", "int3"), []string{`-weights: weights: got "int3", want bf16, int8 or int4`}},
+		{small(t, empty, "-weights", "int3"), []string{`-weights: got "int3", want bf16, int8 or int4`}},
 		{small(t, empty, "-curvature", "-sample_only"), []string{"-curvature: it measures a training"}},
 		{
 			[]string{"-sample_only", "-out_dir", taken, "-weights", "bf16", "-kernels=false"},

@@ -33,7 +33,7 @@ func (p Packing) String() string { return string(p) }
 // Validate returns an error that lists the packings if p is not one of them.
 func (p Packing) Validate() error {
 	if p != BF16 && p != Int8 && p != Int4 {
-		return errors.Errorf("weights: got %q, want %s, %s or %s%s", string(p), BF16, Int8, Int4,
+		return errors.Errorf("got %q, want %s, %s or %s%s", string(p), BF16, Int8, Int4,
 			spelling.Hint(string(p), []string{string(BF16), string(Int8), string(Int4)}))
 	}
 	return nil
