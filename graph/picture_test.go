@@ -137,7 +137,8 @@ func TestDotOfNothing(t *testing.T) {
 	if err == nil || err.Error() != `no operation in "h.1"; did you mean h.0?` {
 		t.Errorf("got %v", err)
 	}
-	if err := g.Dot(&bytes.Buffer{}, "h.0.atn"); err == nil || !strings.HasSuffix(err.Error(), "did you mean h.0.attn?") {
+	err = g.Dot(&bytes.Buffer{}, "h.0.atn")
+	if err == nil || !strings.HasSuffix(err.Error(), "did you mean h.0.attn?") {
 		t.Errorf("got %v", err)
 	}
 }
