@@ -124,3 +124,98 @@ func sameProduct[T Number, B comparable](t *testing.T, name string, x, y Matrix[
 		}
 	}
 }
+
+// Between its borders, YaRN divides a frequency by a share that is linear in the index of the pair. Here the borders are
+// the pairs 2 and 5, so that pair 3 has a third of the way: 1·(1 − 1/3 + 1/3·1/2).
+func TestYaRNBetweenItsBorders(t *testing.T) {
+	s := RotaryScaling{
+		Kind: "yarn", Factor: 2, Original: 2 * math.Pi * math.E, Fast: math.Exp(0.5), Slow: math.Exp(-0.25),
+		Unrounded: true,
+	}
+	if got, want := s.of(1, 3, 8, math.E), 5.0/6; math.Abs(got-want) > 1e-12 {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// A pass of a model begins without the losses of the blocks of an earlier pass.
+func TestForgottenBalances(t *testing.T) {
+	b := &Balances[float64]{}
+	b.add(NewMatrix(1, 1, 2.0))
+	Model[float64]{Balance: b}.Forward(Text{}) // an error, because all parts are missing
+	if len(b.losses) > 0 {
+		t.Errorf("got %d losses, want none", len(b.losses))
+	}
+}
+
+// The largest float64 is a cap, and so is every smaller number above 0.
+func TestLargestCap(t *testing.T) {
+	x := NewMatrix(1, 2, 1.0, -2)
+	if y := (SoftCap[float64]{Cap: math.MaxFloat64}).Forward(x); y.Err != nil {
+		t.Error(y.Err)
+	}
+	for _, limit := range []float64{0, -1, math.Inf(1), math.NaN()} {
+		if y := (SoftCap[float64]{Cap: limit}).Forward(x); y.Err == nil {
+			t.Errorf("cap %v: got no error", limit)
+		}
+	}
+}
+
+// The features of a difference divide among the two heads of every pair.
+func TestPairsDivideTheFeatures(t *testing.T) {
+	l, y := Difference[float64]{Pairs: 2}.checked(steppedMatrix(3, 6, 0))
+	if y.Err == nil || !strings.Contains(y.Err.Error(), "6 columns for 2 pairs of heads") || l.Pairs != 1 {
+		t.Errorf("got %v and %d pairs", y.Err, l.Pairs)
+	}
+	if _, y := (Difference[float64]{Pairs: 2}).checked(steppedMatrix(3, 8, 0)); y.Err != nil {
+		t.Error(y.Err)
+	}
+}
+
+// A recurrence of every entry takes any number of features, also an odd one.
+func TestEntriesOfOddWidth(t *testing.T) {
+	x := steppedMatrix(4, 5, 1)
+	if y := (entryScan[float64]{Batch: 2}).Forward(x, x); y.Err != nil || y.Rows != 4 || y.Cols != 5 {
+		t.Errorf("got (%d, %d), %v", y.Rows, y.Cols, y.Err)
+	}
+}
+
+// The gradients of the weights of hyper-connections are the derivatives by a complex step of every number.
+func TestHyperMapsComplexStep(t *testing.T) {
+	const s, d, n, h = 2, 3, 4, 1e-30
+	maps := func(p Parameters[complex128]) (sum complex128) {
+		l := hyperMaps[complex128]{p["weight"], p["alpha"], p["bias"], s, 1e-5}
+		written := l.Forward(Values[complex128]{"x": p["x"]})
+		for i, name := range []string{"h_pre", "h_post", "h_res"} {
+			y := written[name]
+			for _, v := range y.Mul(Lift[complex128](steppedMatrix(y.Rows, y.Cols, i))).Data {
+				sum += v
+			}
+		}
+		return sum
+	}
+	at := map[string]Matrix[float64]{
+		"x": steppedMatrix(n, s*d, 1), "weight": steppedMatrix(s*d, 2*s+s*s, 2).Scale(0.3),
+		"alpha": NewMatrix(1, 3, 0.7, -0.4, 0.9), "bias": steppedMatrix(1, 2*s+s*s, 3).Scale(0.2),
+	}
+	l := hyperMaps[float64]{at["weight"], at["alpha"], at["bias"], s, 1e-5}
+	delta := Values[float64]{
+		"h_pre": steppedMatrix(n, s, 0), "h_post": steppedMatrix(n, s, 1), "h_res": steppedMatrix(n, s*s, 2),
+	}
+	read, g := l.Backward(Values[float64]{"x": at["x"]}, delta)
+	want := map[string]Matrix[float64]{"x": read["x"]}
+	for _, one := range g {
+		want[one.Name] = one.Value
+	}
+	for name, x := range at {
+		for i := range x.Data {
+			p := Parameters[complex128]{}
+			for other, m := range at {
+				p[other] = Lift[complex128](m)
+			}
+			p[name].Data[i] += complex(0, h)
+			if got := imag(maps(p)) / h; math.Abs(got-want[name].Data[i]) > 1e-12 {
+				t.Errorf("%s[%d]: got %v, want %v", name, i, want[name].Data[i], got)
+			}
+		}
+	}
+}

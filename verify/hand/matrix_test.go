@@ -150,10 +150,10 @@ func TestErfOfComplex(t *testing.T) {
 // that was read joins no other one.
 func TestRowsInTheField(t *testing.T) {
 	d := exact.NewDraw(1)
-	list := []exact.Number{d.Variable(-3), d.Variable(-1), d.Variable(5), d.Variable(2)}
+	list := []exact.Number{d.Variable(-3), d.Variable(-1), d.Variable(2), d.Variable(5)}
 	x := hand.NewExact[float64](d, 2, 2, list)
-	if got, err := x.RowMax().Exact(d); err != nil || got[0].Value != list[1].Value || got[1].Value != list[2].Value {
-		t.Errorf("got %v, %v, want %d and %d", got, err, list[1].Value, list[2].Value)
+	if got, err := x.RowMax().Exact(d); err != nil || got[0].Value != list[1].Value || got[1].Value != list[3].Value {
+		t.Errorf("got %v, %v, want %d and %d", got, err, list[1].Value, list[3].Value)
 	}
 	if y := hand.JoinTokens(x, hand.NewMatrix(1, 2, 0, math.NaN())); !errors.Is(y.Err, hand.ErrReadsData) {
 		t.Errorf("got %v, want the error for entries that were read", y.Err)
