@@ -2,17 +2,28 @@ package search
 
 // Seen is the set of the tokens of a text, which a repetition penalty needs. Its size does not grow with the text.
 type Seen struct {
-	ids []int
-	has []bool // indexed by id
+	ids   []int
+	has   []bool // indexed by id, as far as ids have been added
+	vocab int
 }
 
 // NewSeen returns an empty set of tokens of a vocabulary.
-func NewSeen(vocab int) Seen { return Seen{make([]int, 0, max(0, vocab)), make([]bool, max(0, vocab))} }
+func NewSeen(vocab int) Seen {
+	const first = 1 << 20 // of a larger vocabulary, memory is allocated when its tokens are added
+	n := min(max(0, vocab), first)
+	return Seen{make([]int, 0, n), make([]bool, n), vocab}
+}
 
 // Add adds tokens. It leaves out those outside the vocabulary.
 func (s *Seen) Add(tokens ...int) {
 	for _, id := range tokens {
-		if id >= 0 && id < len(s.has) && !s.has[id] {
+		if id < 0 || id >= s.vocab {
+			continue
+		}
+		if id >= len(s.has) {
+			s.has = append(s.has, make([]bool, id+1-len(s.has))...)
+		}
+		if !s.has[id] {
 			s.has[id] = true
 			s.ids = append(s.ids, id)
 		}

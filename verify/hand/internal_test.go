@@ -125,8 +125,8 @@ func sameProduct[T Number, B comparable](t *testing.T, name string, x, y Matrix[
 	}
 }
 
-// Between its borders, YaRN divides a frequency by a share that is linear in the index of the pair. Here the borders are
-// the pairs 2 and 5, so that pair 3 has a third of the way: 1·(1 − 1/3 + 1/3·1/2).
+// Between its borders, YaRN divides a frequency by a share that is linear in the index of the pair. Here the borders
+// are the pairs 2 and 5, so that pair 3 has a third of the way: 1·(1 − 1/3 + 1/3·1/2).
 func TestYaRNBetweenItsBorders(t *testing.T) {
 	s := RotaryScaling{
 		Kind: "yarn", Factor: 2, Original: 2 * math.Pi * math.E, Fast: math.Exp(0.5), Slow: math.Exp(-0.25),

@@ -22,6 +22,8 @@ var rules = []struct{ pattern, why string }{
 		"0 is a value: none of it",
 	},
 	{`OutDir=`, "the function that writes there checks it"},
+	{`(Hooks|Parts)\.Source=typo`, "any text, whose hash a certificate holds"},
+	{`^train\.New 2\.Certified=of zeros`, "a certificate that says nothing of the run"},
 	{
 		`^parts\.Registry\.CheckOptimizer [01]`,
 		"the options of no optimizer, and of one whose name is refused elsewhere",
