@@ -13,7 +13,7 @@ import (
 // of their tables, on any machine that computes the same bits.
 func TestRecordsAgain(t *testing.T) {
 	if os.Getenv("NIGHTLY") == "" {
-		t.Skip("trains for minutes")
+		t.Skip("NIGHTLY is not set: this trains for a minute")
 	}
 	root, err := module()
 	if err != nil {

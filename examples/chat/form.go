@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// form is a kind of requests, and of their answers.
+// form describes a kind of requests and their answers.
 type form interface {
-	// kind begins the names of answers.
+	// kind returns the word with which the names of answers begin.
 	kind() string
-	// keys returns the place of the value of every key that is read, beside those of every form.
+	// keys returns, for every key that only this form reads, where its value is stored.
 	keys(r *request) map[string]any
 	// check returns an error for a request that cannot be answered.
 	check(r *request) error

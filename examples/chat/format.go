@@ -57,8 +57,8 @@ func (e *engine) texts(s style) *grammar.Vocabulary {
 	return grammar.NewVocabulary(texts)
 }
 
-// choice returns the i-th of the questions that are asked at once: they differ in their seeds. The first is that of a
-// request for one.
+// choice returns the question for the i-th answer of a request. Each answer has a seed of its own. The first answer has
+// the seed that a request for one answer has.
 func (e *engine) choice(q question, i int) (question, error) {
 	s := q.sampling
 	if s.seed != 0 {

@@ -7,11 +7,11 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text/chat"
 )
 
-// callForm is how an answer to a chat has the calls of tools.
+// callForm writes calls of tools into answers.
 type callForm interface {
-	// add adds the calls of the i-th choice to a message; those of a stream have their numbers.
+	// add adds the calls of the i-th choice to a message. If numbered is set, as in a stream, each call has its number.
 	add(message map[string]any, r *reply, i int, calls []chat.Call, numbered bool)
-	// finish is the reason why an answer with calls ends.
+	// finish returns the reason for which an answer with calls ends.
 	finish() string
 }
 

@@ -17,7 +17,7 @@ type exchange struct {
 
 	mutex         sync.Mutex
 	prompt, drawn int           // tokens
-	first         time.Duration // until the first token; 0 if there is none
+	first         time.Duration // the time until the first token; 0 without tokens
 }
 
 // Unwrap returns the writer, for http.ResponseController.

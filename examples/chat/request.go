@@ -44,7 +44,7 @@ type request struct {
 	}
 }
 
-// keys returns the place of the value of every key that is read in every form.
+// keys returns, for every key that all forms read, where its value is stored.
 func (r *request) keys() map[string]any {
 	return map[string]any{
 		"model": &r.model, "stream": &r.stream, "stream_options": &r.streamUsage, "stop": &r.stop, "seed": &r.seed,
@@ -270,8 +270,8 @@ func content(raw json.RawMessage) (string, error) {
 	return s, nil
 }
 
-// begins returns the tokens of the text of a key: those of a text, after the one that texts begin with, or a list of
-// tokens.
+// begins returns the tokens of a key's value. A text becomes tokens, after the token with which texts begin. A list of
+// tokens stays as it is.
 func (s *server) begins(key string, raw json.RawMessage) ([]int, error) {
 	var one string
 	var list []string

@@ -163,7 +163,7 @@ func next(before, now []float64, name func(id int) string) (list []page.Next) {
 	for id := range ids {
 		list = append(list, page.Next{
 			Token: name(id), P: math.Exp(before[id] - was), Changed: math.Exp(now[id] - is),
-			Logit: before[id], Moved: now[id] - before[id],
+			Moved: now[id] - before[id],
 		})
 	}
 	slices.SortFunc(list, func(a, b page.Next) int {

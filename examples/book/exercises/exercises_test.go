@@ -22,7 +22,7 @@ func mark(t *testing.T, number int, list answers) {
 			}
 			v := e.MarkFunc(f)
 			if errors.Is(f(nil).Err, errHole) {
-				t.Skipf("%s Fill in the hole in chapter%02d.go. Find %s.", e.Text, number, e.Find)
+				t.Skipf("a hole for the reader, in chapter%02d.go: %s Find %s.", number, e.Text, e.Find)
 			}
 			if !v.Right {
 				t.Errorf("%s %s", v.Message, v.Hint)

@@ -167,7 +167,7 @@ func (w *replacement) change(path string, source []byte) error {
 	return save(changed, source)
 }
 
-// mod writes a go.mod and a go.sum like those of this module, with the folders that replace modules.
+// mod copies go.mod and go.sum of this module and adds a line to go.mod for each module that a folder replaces.
 func (w *replacement) mod(packages []goPackage) (path string, err error) {
 	i := slices.IndexFunc(packages, func(p goPackage) bool { return p.Module.Path == module })
 	if i < 0 {

@@ -19,7 +19,7 @@ import (
 // TestWebAssembly builds the program of the page once. It is skipped with -short, because the build takes a minute.
 func TestWebAssembly(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds the WebAssembly, which takes a minute")
+		t.Skip("-short is set: this builds the WebAssembly for a minute")
 	}
 	wasm, err := Build(t.Context())
 	if err != nil {

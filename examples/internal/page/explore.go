@@ -23,9 +23,9 @@ type Changed struct {
 
 // Next is a token that may come next.
 type Next struct {
-	Token        string
-	P, Changed   float64 // the probabilities
-	Logit, Moved float64 // the logit, and how much the change adds to it
+	Token      string
+	P, Changed float64 // the probabilities before and after the change
+	Moved      float64 // what the change adds to the logit
 }
 
 // Neuron is a place in a text at which a neuron is large.

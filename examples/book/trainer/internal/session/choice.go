@@ -7,7 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 )
 
-// Choice names what a run trains. Empty names are the defaults of Default.
+// Choice describes the model and the task of a run. Default replaces a name that is empty.
 type Choice struct {
 	Task      string `json:"task"` // sum, sort or text
 	Text      string `json:"text"` // of task text

@@ -20,7 +20,7 @@ type Gradient struct {
 	Weight   float64 `json:"weight"`
 	Symbol   string  `json:"symbol"`   // in the paper
 	Equation string  `json:"equation"` // by which it is computed by hand
-	States   string  `json:"states"`   // what a numbered equation says
+	States   string  `json:"states"`   // the formula of a numbered equation
 	// The entry by the formulas of verify/hand, by Gorgonia's differentiation of the equations, both in float64, and by
 	// the kernels in float32 with which the model trains.
 	Hand     float64 `json:"hand"`
@@ -159,7 +159,8 @@ func source(list hand.Gradients[float64], name string, col int) (symbol, equatio
 	return "", ""
 }
 
-// statement returns what a numbered equation of the paper says, or "" for an equation that says it itself.
+// statement returns the formula of a numbered equation of the paper. It returns "" for an equation that is a formula
+// already.
 func statement(equation string) string {
 	return map[string]string{
 		"(3)":    "∂L/∂w: row v is the sum of Δ over the tokens with id v",

@@ -21,7 +21,7 @@ type run struct {
 	roads  []road // to the gradients; built when the first is asked for
 }
 
-// start begins a run. Names that the choice leaves out are those of Default.
+// start begins a run. It takes the names that the choice leaves out from Default.
 func start(c Choice) (*run, error) {
 	usual := Default()
 	for _, name := range []struct{ got, usual *string }{
