@@ -28,7 +28,7 @@ type book struct {
 
 // read reads the chapters.
 func read(root string) (*book, error) {
-	t, err := template.ParseFS(static, "*.html")
+	t, err := template.New("").Funcs(template.FuncMap{"inline": inline}).ParseFS(static, "*.html")
 	if err != nil {
 		return nil, errors.Wrap(err, "book")
 	}

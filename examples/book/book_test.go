@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pedestrian-ml/pedestrian/verify/index"
 )
 
 // TestBook writes the book: every derivation is executed and every picture computed on the way. It checks the links,
@@ -22,7 +24,7 @@ func TestBook(t *testing.T) {
 	if took := time.Since(begin); took > 90*time.Second {
 		t.Errorf("writing the book took %v, want at most 90 s", took)
 	}
-	root, err := module()
+	root, err := index.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +35,10 @@ func TestBook(t *testing.T) {
 	exercises := 0
 	for _, c := range b.Chapters {
 		page := readPage(t, filepath.Join(dir, c.File+".html"))
-		for _, part := range []string{`class="derivation"`, `class="check">✓`, "<figure>", `class="columns"`, `class="experiment"`, `class="exercise"`} {
+		for _, part := range []string{
+			`class="derivation"`, `class="check">✓`, "<figure>", `class="columns"`, `class="experiment"`,
+			`class="exercise"`,
+		} {
 			if !strings.Contains(page, part) {
 				t.Errorf("chapter %d: no %s", c.Number, part)
 			}
@@ -83,7 +88,7 @@ var (
 // checkLinks checks that what a page links to, names, or runs is there.
 func checkLinks(t *testing.T, dir, page string) {
 	t.Helper()
-	root, err := module()
+	root, err := index.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +126,7 @@ func (w testWriter) Write(p []byte) (int, error) {
 
 // A wrong step, an unknown name and a number that nothing computes keep a page from being written.
 func TestWrongPages(t *testing.T) {
-	root, err := module()
+	root, err := index.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +162,7 @@ func TestWrongPages(t *testing.T) {
 
 // A command at the beginning of a record is code, also on its page. Where it is complete, no flags are missing.
 func TestRecords(t *testing.T) {
-	root, err := module()
+	root, err := index.Root()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/serve"
+	"github.com/pedestrian-ml/pedestrian/verify/index"
 	"github.com/pkg/errors"
 )
 
@@ -62,7 +63,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 
 // write writes the book to a folder, with a line for each page.
 func write(ctx context.Context, dir string, stdout io.Writer) error {
-	root, err := module()
+	root, err := index.Root()
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"html"
+	"html/template"
 	"io"
 	"strings"
 
@@ -105,41 +106,40 @@ func (r *blocks) derive(w io.Writer, _, content string) error {
 	if err := d.Check(checks); err != nil {
 		return err
 	}
-	fmt.Fprint(w, `<div class="scroll"><table class="derivation"><tbody>`)
-	steps := 0
+	var page struct {
+		Lines         []shownLine
+		Steps, Points int
+	}
+	page.Points = checks
 	for _, line := range d.Lines {
-		sign, left, check := "=", "", "✓"
+		shown := shownLine{Sign: "=", Right: display(line.Right), Reason: line.Reason, Check: "✓"}
 		switch {
 		case line.Name != "":
 			named, err := notation.Parse(line.Name)
 			if err != nil {
 				return err
 			}
-			sign, left, check = "≔", display(named), ""
+			shown.Left, shown.Sign, shown.Check = display(named), "≔", ""
 		case !line.Continues:
-			left = display(line.Left)
+			shown.Left = display(line.Left)
 		}
-		if check != "" {
-			steps++
+		if shown.Check != "" {
+			page.Steps++
 		}
-		fmt.Fprintf(w, `<tr><td class="left">%s</td><td>%s</td><td>%s</td><td class="reason">%s</td><td class="check">%s</td></tr>`,
-			left, sign, display(line.Right), html.EscapeString(line.Reason), check)
+		page.Lines = append(page.Lines, shown)
 	}
-	fmt.Fprint(w, "</tbody></table></div>\n")
-	if steps > 0 {
-		said := "✓ marks a step that was executed"
-		if steps > 1 {
-			said = fmt.Sprintf("✓ marks the %d steps that were executed", steps)
-		}
-		fmt.Fprintf(w, `<p class="checked">%s: both sides are equal, without rounding, at %d random points.</p>`+"\n", said,
-			checks)
-	}
-	return nil
+	return errors.Wrap(r.book.page.ExecuteTemplate(w, "derivation", page), "book")
+}
+
+// shownLine is a line of a derivation in a page.
+type shownLine struct {
+	Left, Right         template.HTML
+	Sign, Reason, Check string
 }
 
 // display returns a formula as MathML with large fractions.
-func display(f notation.Formula) string {
-	return `<math displaystyle="true">` + f.MathML() + "</math>"
+func display(f notation.Formula) template.HTML {
+	return template.HTML(`<math displaystyle="true">` + f.MathML() + "</math>")
 }
 
 // form writes the form of an exercise.
@@ -149,31 +149,15 @@ func (r *blocks) form(w io.Writer, _, content string) error {
 		return err
 	}
 	r.exercise++
-	fmt.Fprintf(w, `<form class="exercise" id="%s"><h3>%d.%d</h3><p>%s</p><p class="given">Given: `,
-		e.Name, r.chapter.Number, r.exercise, html.EscapeString(e.Text))
-	for i, g := range e.Given {
-		if i > 0 {
-			fmt.Fprint(w, ", ")
-		}
-		fmt.Fprintf(w, "%s (%s, %s)", inline(g.Name), html.EscapeString(g.Rows), html.EscapeString(g.Cols))
-	}
-	for _, d := range e.Where {
-		fmt.Fprintf(w, ", %s", inline(d.Name+" = "+d.Formula.Text))
-	}
-	if e.To != "" {
-		fmt.Fprintf(w, ". The layer is %s", inline("y = "+e.Of.Text))
-	}
-	fmt.Fprintf(w, `.</p><label>%s = <input name="answer" autocomplete="off" spellcheck="false" autocapitalize="off" `+
-		`aria-label="%s"></label><button>mark</button><div class="signs" aria-label="signs">`, inline(e.Find), html.EscapeString(e.Find))
-	for _, sign := range signs(e) {
-		fmt.Fprintf(w, `<button type="button" class="sign">%s</button>`, sign)
-	}
-	fmt.Fprintf(w, `</div><p class="typed"></p><p class="verdict" role="status"></p><details><summary>an answer</summary><p>%s</p>`+
-		`</details><template>%s</template></form>`+"\n", inline(e.Find+" = "+e.Answer.Text), html.EscapeString(content))
-	return nil
+	return errors.Wrap(r.book.page.ExecuteTemplate(w, "exercise", struct {
+		notation.Exercise
+		Chapter, Number int
+		Signs           []string
+		Source          string
+	}{e, r.chapter.Number, r.exercise, signs(e), content}), "book")
 }
 
-// signs lists what a keyboard may lack.
+// signs returns the signs of formulas and the Greek letters of an exercise, which keyboards lack.
 func signs(e notation.Exercise) []string {
 	list := []string{"∘", "·", "ᵗ", "Σ", "Σ_rows", "Σ_cols", "²"}
 	for _, g := range e.Given {
@@ -268,20 +252,26 @@ func (r *blocks) experiment(w io.Writer, path, heading string) error {
 	return nil
 }
 
-// inline returns a formula or an equality as MathML within a line, or the text if it is neither.
-func inline(s string) string {
+// inline returns a formula or an equality, in parts, as MathML within a line, or the text if it is neither.
+func inline(parts ...string) template.HTML {
+	s := strings.Join(parts, "")
+	if math, ok := mathOf(s); ok {
+		return math
+	}
+	return template.HTML(html.EscapeString(s))
+}
+
+// mathOf returns a formula or an equality as MathML.
+func mathOf(s string) (math template.HTML, ok bool) {
 	var list []string
-	for i, part := range strings.Split(s, "=") {
-		if part = strings.TrimSpace(part); part == "" && i == 0 {
-			return html.EscapeString(s)
-		}
+	for _, part := range strings.Split(s, "=") {
 		f, err := notation.Parse(part)
 		if err != nil {
-			return html.EscapeString(s)
+			return "", false
 		}
 		list = append(list, f.MathML())
 	}
-	return "<math>" + strings.Join(list, "<mo>=</mo>") + "</math>"
+	return template.HTML("<math>" + strings.Join(list, "<mo>=</mo>") + "</math>"), true
 }
 
 // formulas reads a formula between two signs $ within a line.
@@ -319,11 +309,11 @@ func (formulas) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node 
 
 func (r *blocks) formula(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if f, ok := n.(*formulaNode); ok && entering {
-		content := inline(f.text)
-		if !strings.HasPrefix(content, "<math>") {
+		content, ok := mathOf(f.text)
+		if !ok {
 			return ast.WalkStop, errors.Errorf("$%s$ is not a formula", f.text)
 		}
-		w.WriteString(content)
+		w.WriteString(string(content))
 	}
 	return ast.WalkContinue, nil
 }

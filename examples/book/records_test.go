@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/verify/index"
 )
 
 // The studies of tasks, which need no text, are done again, and end with the hashes in RESULTS.md: so does every number
@@ -15,7 +17,7 @@ func TestRecordsAgain(t *testing.T) {
 	if os.Getenv("NIGHTLY") == "" {
 		t.Skip("NIGHTLY is not set: this trains for a minute")
 	}
-	root, err := module()
+	root, err := index.Root()
 	if err != nil {
 		t.Fatal(err)
 	}

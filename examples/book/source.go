@@ -1,34 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
-
-// module returns the directory of this module that contains the working directory.
-func module() (string, error) {
-	start, err := os.Getwd()
-	if err != nil {
-		return "", errors.Wrap(err, "book")
-	}
-	for dir := start; ; dir = filepath.Dir(dir) {
-		text, err := file.Read(filepath.Join(dir, "go.mod"), 1<<20)
-		if err == nil && bytes.HasPrefix(text, []byte("module github.com/pedestrian-ml/pedestrian\n")) {
-			return dir, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", errors.Errorf("the sources of Pedestrian are not in %s or above", start)
-		}
-	}
-}
 
 const largest = 1 << 22 // bytes of a source file or a table
 

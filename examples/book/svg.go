@@ -119,15 +119,20 @@ func chart(xName, yName string, list ...curve) string {
 	px := func(x float64) float64 { return left + (x-lowX)/(highX-lowX)*(width-left-right) }
 	py := func(y float64) float64 { return height - bottom - (y-lowY)/(highY-lowY)*(height-top-bottom) }
 	var b strings.Builder
+	text := func(class string, x, y float64, anchor, s string) {
+		fmt.Fprintf(&b, `<text class="%s" x="%.1f" y="%.1f" text-anchor="%s">%s</text>`, class, x, y, anchor,
+			html.EscapeString(s))
+	}
 	for _, v := range ticks(lowY, highY) {
-		fmt.Fprintf(&b, `<line class="grid" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/><text x="%d" y="%.1f" text-anchor="end">%s</text>`,
-			left, width-right, py(v), py(v), left-6, py(v)+4, tick(v))
+		fmt.Fprintf(&b, `<line class="grid" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`, left, width-right, py(v), py(v))
+		text("label", left-6, py(v)+4, "end", tick(v))
 	}
 	for _, v := range ticks(lowX, highX) {
-		fmt.Fprintf(&b, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`, px(v), height-bottom+16, tick(v))
+		text("label", px(v), height-bottom+16, "middle", tick(v))
 	}
-	fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="middle">%s</text>`, (left+width-right)/2, height-6, html.EscapeString(xName))
-	fmt.Fprintf(&b, `<text transform="translate(14,%d) rotate(-90)" text-anchor="middle">%s</text>`, (top+height-bottom)/2, html.EscapeString(yName))
+	text("label", (left+width-right)/2, height-6, "middle", xName)
+	fmt.Fprintf(&b, `<text transform="translate(14,%d) rotate(-90)" text-anchor="middle">%s</text>`,
+		(top+height-bottom)/2, html.EscapeString(yName))
 	var at []float64
 	for i, c := range list {
 		var points strings.Builder
@@ -145,7 +150,7 @@ func chart(xName, yName string, list ...curve) string {
 			}
 		}
 		at = append(at, y)
-		fmt.Fprintf(&b, `<text class="name t%d" x="%d" y="%.1f">%s</text>`, i%6, width-right+8, y+4, html.EscapeString(c.name))
+		text(fmt.Sprintf("name t%d", i%6), width-right+8, y+4, "start", c.name)
 	}
 	return picture(width, height, b.String())
 }

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -17,9 +15,9 @@ import (
 
 // equations writes the page of the papers' equations to a file.
 func equations(w io.Writer, path string) error {
-	root, err := module()
+	root, err := index.Root()
 	if err != nil {
-		return err
+		return errors.WithMessage(err, "-page")
 	}
 	x, err := index.Read(root)
 	if err != nil {
@@ -68,21 +66,4 @@ func derivations(root string) (map[string]page.Chapter, error) {
 		}
 	}
 	return found, nil
-}
-
-// module returns the directory of this module that contains the working directory.
-func module() (string, error) {
-	start, err := os.Getwd()
-	if err != nil {
-		return "", errors.Wrap(err, "-page")
-	}
-	for dir := start; ; dir = filepath.Dir(dir) {
-		text, err := file.Read(filepath.Join(dir, "go.mod"), 1<<20)
-		if err == nil && bytes.HasPrefix(text, []byte("module github.com/pedestrian-ml/pedestrian\n")) {
-			return dir, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", errors.Errorf("-page: reads the sources of Pedestrian, which are not in %s or above", start)
-		}
-	}
 }

@@ -56,7 +56,7 @@ func TestPage(t *testing.T) {
 func TestPageElsewhere(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if status, _, complaint := do("-page", "page.html"); status != 1 ||
-		!strings.Contains(complaint, "-page: reads the sources") {
+		!strings.Contains(complaint, "-page: the sources") {
 		t.Errorf("got status %d: %s", status, complaint)
 	}
 }

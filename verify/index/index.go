@@ -3,10 +3,13 @@
 package index
 
 import (
+	"bytes"
 	"fmt"
 	"go/ast"
 	"go/token"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -14,6 +17,23 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/equation"
 	"github.com/pkg/errors"
 )
+
+// Root returns the directory of this module that contains the working directory.
+func Root() (string, error) {
+	start, err := os.Getwd()
+	if err != nil {
+		return "", errors.Wrap(err, "index")
+	}
+	for dir := start; ; dir = filepath.Dir(dir) {
+		text, err := file.Read(filepath.Join(dir, "go.mod"), 1<<20)
+		if err == nil && bytes.HasPrefix(text, []byte("module github.com/pedestrian-ml/pedestrian\n")) {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.Errorf("the sources of Pedestrian are not in %s or above", start)
+		}
+	}
+}
 
 // Read returns the index of the module in a directory: the statements are those of the tests, the distances and the
 // formulas without which a test fails are those that INDEX.md holds.

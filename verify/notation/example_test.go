@@ -30,12 +30,24 @@ func ExampleExercise() {
 		text: What is the gradient of the weight?
 		given: x: n×k; w: k×m; Δ: n×m
 		find: Δw
-		of: x·w
+		where: y := x·w
+		of: y
 		to: w
 		answer: xᵗ·Δ
 		wrong: x·Δ | The tokens must be summed over: transpose x.
 	`)
-	fmt.Println(err)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(e.Name+":", e.Text)
+	for _, g := range e.Given {
+		fmt.Printf("given %s (%s, %s)\n", g.Name, g.Rows, g.Cols)
+	}
+	for _, d := range e.Where {
+		fmt.Println("where", d.Name, "=", d.Formula.Text)
+	}
+	fmt.Printf("find %s, the gradient of %s at %s\n", e.Find, e.Of.Text, e.To)
+	fmt.Println("right:", e.Mark(e.Answer.Text).Right)
 	v := e.Mark("x^T @ delta")
 	fmt.Println(v.Right, v.MathML != "")
 	fmt.Println(e.Mark("Δᵗ·x").Hint)
@@ -45,7 +57,13 @@ func ExampleExercise() {
 	})
 	fmt.Println(v.Right)
 	// Output:
-	// <nil>
+	// weight: What is the gradient of the weight?
+	// given x (n, k)
+	// given w (k, m)
+	// given Δ (n, m)
+	// where y = x·w
+	// find Δw, the gradient of y at w
+	// right: true
 	// true true
 	// The result is transposed.
 	// true

@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/examples/book/internal/wasm"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
@@ -24,7 +24,7 @@ func Build(ctx context.Context) ([]byte, error) {
 }
 
 // built returns the WebAssembly of a program of this module.
-func built(ctx context.Context, program string) (wasm []byte, err error) {
+func built(ctx context.Context, program string) ([]byte, error) {
 	work, err := os.MkdirTemp("", "trainer")
 	if err != nil {
 		return nil, errors.Wrap(err, "trainer")
@@ -34,30 +34,7 @@ func built(ctx context.Context, program string) (wasm []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	to := filepath.Join(work, "trainer.wasm")
-	_, err = goCommand(ctx, browser(), "build", "-trimpath", "-ldflags=-s -w", "-modfile="+mod, "-overlay="+overlay,
-		"-o", to, program)
-	if err != nil {
-		return nil, err
-	}
-	wasm, err = file.Read(to, largest)
-	return wasm, errors.Wrap(err, "trainer")
-}
-
-// browser returns the variables of the environment with which the go command builds for a browser. The two instructions
-// of GOWASM make the program smaller; every browser that has DecompressionStream has them.
-func browser() []string {
-	return []string{"GOOS=js", "GOARCH=wasm", "GOWASM=satconv,signext", "CGO_ENABLED=0", "GOFLAGS="}
-}
-
-// goCommand returns what a go command prints.
-func goCommand(ctx context.Context, environment []string, arguments ...string) ([]byte, error) {
-	c := exec.CommandContext(ctx, "go", arguments...)
-	c.Env = append(os.Environ(), environment...)
-	var complaints bytes.Buffer
-	c.Stderr = &complaints
-	out, err := c.Output()
-	return out, errors.Wrapf(err, "trainer: go %s: %s", arguments[0], strings.TrimSpace(complaints.String()))
+	return wasm.Build(ctx, program, "-modfile="+mod, "-overlay="+overlay)
 }
 
 // goPackage holds what go list says about a package.
@@ -70,7 +47,7 @@ type goPackage struct {
 // smaller writes a go.mod that replaces the modules of cuts, and an overlay that holds their files, changed where cuts
 // says so. The go command reads the files that do not change from where they are.
 func smaller(ctx context.Context, work, program string) (mod, overlay string, err error) {
-	listed, err := goCommand(ctx, browser(), "list", "-deps", "-json=ImportPath,Dir,GoFiles,Module", program)
+	listed, err := wasm.Go(ctx, "list", "-deps", "-json=ImportPath,Dir,GoFiles,Module", program)
 	if err != nil {
 		return "", "", err
 	}

@@ -8,13 +8,12 @@
 package trainer
 
 import (
-	"compress/gzip"
 	"context"
 	"embed"
 	"io"
 	"path/filepath"
-	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/examples/book/internal/wasm"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
@@ -48,32 +47,22 @@ func Write(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	root, err := goCommand(ctx, nil, "env", "GOROOT")
+	support, err := wasm.Support(ctx)
 	if err != nil {
 		return err
 	}
-	const glue = "wasm_exec.js"
-	script, err := file.Read(filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", glue), largest)
-	if err != nil {
-		return errors.Wrap(err, "trainer")
-	}
-	if err := save(filepath.Join(dir, glue), script); err != nil {
+	if err := save(filepath.Join(dir, "wasm_exec.js"), support); err != nil {
 		return err
 	}
 	program, err := Build(ctx)
 	if err != nil {
 		return err
 	}
-	return errors.Wrap(file.Replace(filepath.Join(dir, Program), func(w io.Writer) error {
-		z, err := gzip.NewWriterLevel(w, gzip.BestCompression)
-		if err != nil {
-			return err
-		}
-		if _, err := z.Write(program); err != nil {
-			return err
-		}
-		return z.Close()
-	}), "trainer")
+	packed, err := wasm.Compress(program)
+	if err != nil {
+		return err
+	}
+	return save(filepath.Join(dir, Program), packed)
 }
 
 func save(path string, data []byte) error {

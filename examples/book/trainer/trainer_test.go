@@ -1,8 +1,6 @@
 package trainer
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -13,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/examples/book/internal/wasm"
 	"github.com/pedestrian-ml/pedestrian/examples/book/trainer/internal/session"
 )
 
@@ -21,49 +20,49 @@ func TestWebAssembly(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short is set: this builds the WebAssembly for a minute")
 	}
-	wasm, err := Build(t.Context())
+	program, err := Build(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Run("size", func(t *testing.T) { sizeOf(t, wasm) })
+	t.Run("size", func(t *testing.T) { sizeOf(t, program) })
 	every := 30 // the first choice of thirty
 	if os.Getenv("NIGHTLY") != "" {
 		every = 1
 	}
-	t.Run("bits", func(t *testing.T) { bitsOf(t, wasm, every) })
+	t.Run("bits", func(t *testing.T) { bitsOf(t, program, every) })
 }
 
 // sizeOf asserts that the program of the page has at most 4 MB, compressed.
-func sizeOf(t *testing.T, wasm []byte) {
-	var b bytes.Buffer
-	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+func sizeOf(t *testing.T, program []byte) {
+	packed, err := wasm.Compress(program)
 	if err != nil {
 		t.Fatal(err)
 	}
-	z.Write(wasm)
-	z.Close()
 	const most = 4_000_000
-	if t.Logf("%d bytes, %d compressed", len(wasm), b.Len()); b.Len() > most {
-		t.Errorf("got %d bytes, want at most %d", b.Len(), most)
+	if t.Logf("%d bytes, %d compressed", len(program), len(packed)); len(packed) > most {
+		t.Errorf("got %d bytes, want at most %d", len(packed), most)
 	}
 }
 
 // bitsOf asserts that the program of the page answers as the native one does: with equal losses, weights, samples,
 // attention and hashes, for every choice, and with gradients that agree. So nothing that it needs is cut.
-func bitsOf(t *testing.T, wasm []byte, every int) {
+func bitsOf(t *testing.T, program []byte, every int) {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("node is not installed, which runs the WebAssembly")
 	}
 	requests := everyRequest(t, every)
 	path := filepath.Join(t.TempDir(), "trainer.wasm")
-	if err := os.WriteFile(path, wasm, 0o644); err != nil {
+	if err := os.WriteFile(path, program, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	root, err := goCommand(t.Context(), nil, "env", "GOROOT")
+	support, err := wasm.Support(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	glue := filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec.js")
+	glue := filepath.Join(t.TempDir(), "wasm_exec.js")
+	if err := os.WriteFile(glue, support, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	cmd := exec.CommandContext(t.Context(), "node", "testdata/handle.cjs", glue, path)
 	cmd.Stdin, cmd.Stderr = strings.NewReader(strings.Join(requests, "\n")), os.Stderr
 	out, err := cmd.Output()
