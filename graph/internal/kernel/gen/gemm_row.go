@@ -2,9 +2,9 @@ package main
 
 import "fmt"
 
-// row writes the product of a single row with a matrix stored by rows, 8 vectors at a time and at the end fewer: it
-// reads every line of b once. b is rounded first, or not. Registers: DI c, SI a, DX lda, BX b, R13 ldb, R11 d, CX k,
-// R12 n, R8 16·ldb.
+// row writes the product of a single row with a matrix stored by rows, 8 vectors at a time and at the end fewer. It
+// reads every line of b once. With rounded it rounds b first, and at the end it reads lines up to four times.
+// Registers: DI c, SI a, DX lda, BX b, R13 ldb, R11 d, CX k, R12 n, R8 16·ldb.
 func (g *gen) row(rounded bool) {
 	const most, ahead = 8, 4 // prefetches 2⁴ rows ahead
 	args := []arg{
@@ -22,40 +22,59 @@ func (g *gen) row(rounded bool) {
 		g.inBytes("DX", "R13")
 		g.op("MOVQ R13, R8")
 		g.op("SHLQ $%d, R8", ahead)
-		g.line("whole:")
-		g.op("CMPQ R12, $%d", most*g.lanes)
-		g.op("JLT v%d", most)
-		g.columns("whole", most, false, rounded)
-		g.op("ADDQ $%d, %s", most*g.bytes(), g.args["b"])
-		g.op("ADDQ $%d, DI", most*g.bytes())
-		g.op("SUBQ $%d, R12", most*g.lanes)
-		g.op("TESTQ R11, R11")
-		g.op("JEQ whole")
-		g.op("ADDQ $%d, R11", most*g.bytes())
-		g.op("JMP whole")
-		for vectors := most; vectors > 0; vectors-- {
-			label, next := fmt.Sprintf("v%d", vectors), fmt.Sprintf("v%d", vectors-1)
-			if vectors == 1 {
-				next = "done"
+		g.fullColumns(most, rounded)
+		if rounded { // rounding takes longer than reading a line of b again
+			for _, vectors := range []int{4, 2, 1} {
+				g.fullColumns(vectors, rounded)
 			}
-			g.line("%s:", label)
-			g.op("MOVQ R12, CX")
-			g.op("SUBQ $%d, CX", (vectors-1)*g.lanes)
-			g.op("JLE %s", next)
-			if g.mask != "" {
-				g.maskRegister()
-			} else {
-				g.op("NEGQ CX")
-				g.op("LEAQ mask%s<>+64(SB), AX", g.name)
-				g.op("VMOVUPS (AX)(CX*4), %s", g.reg(lastMask))
-			}
-			g.columns(label, vectors, true, rounded)
-			if vectors > 1 {
-				g.op("JMP done")
+			g.lastColumns(1, rounded)
+		} else {
+			for vectors := most; vectors > 0; vectors-- {
+				g.lastColumns(vectors, rounded)
 			}
 		}
 		g.line("done:")
 	})
+}
+
+// fullColumns writes the loop over columns that fill some vectors.
+func (g *gen) fullColumns(vectors int, rounded bool) {
+	label, next := fmt.Sprintf("whole%d", vectors), fmt.Sprintf("next%d", vectors)
+	g.line("%s:", label)
+	g.op("CMPQ R12, $%d", vectors*g.lanes)
+	g.op("JLT %s", next)
+	g.columns(label, vectors, false, rounded)
+	g.op("ADDQ $%d, %s", vectors*g.bytes(), g.args["b"])
+	g.op("ADDQ $%d, DI", vectors*g.bytes())
+	g.op("SUBQ $%d, R12", vectors*g.lanes)
+	g.op("TESTQ R11, R11")
+	g.op("JEQ %s", label)
+	g.op("ADDQ $%d, R11", vectors*g.bytes())
+	g.op("JMP %s", label)
+	g.line("%s:", next)
+}
+
+// lastColumns writes the columns at the end, if they begin the last of some vectors.
+func (g *gen) lastColumns(vectors int, rounded bool) {
+	label, next := fmt.Sprintf("v%d", vectors), fmt.Sprintf("v%d", vectors-1)
+	if vectors == 1 {
+		next = "done"
+	}
+	g.line("%s:", label)
+	g.op("MOVQ R12, CX")
+	g.op("SUBQ $%d, CX", (vectors-1)*g.lanes)
+	g.op("JLE %s", next)
+	if g.mask != "" {
+		g.maskRegister()
+	} else {
+		g.op("NEGQ CX")
+		g.op("LEAQ mask%s<>+64(SB), AX", g.name)
+		g.op("VMOVUPS (AX)(CX*4), %s", g.reg(lastMask))
+	}
+	g.columns(label, vectors, true, rounded)
+	if vectors > 1 {
+		g.op("JMP done")
+	}
 }
 
 const lastMask, lastLoaded = 10, 11 // registers of the mask and of the numbers of an incomplete vector
