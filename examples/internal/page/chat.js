@@ -62,14 +62,18 @@ function again(article) {
 
 // show writes the text of an answer, at most once a frame.
 function show(said, text) {
-  if (said.next === undefined) requestAnimationFrame(() => {
-    said.replaceChildren(...markdown(said.next));
-    said.querySelectorAll(".scroll").forEach(edges);
-    said.next = undefined;
-    follow(false);
-  });
+  if (said.next === undefined) requestAnimationFrame(() => draw(said));
   said.next = text;
   said.closest("article").source = text;
+}
+
+// draw writes the text that waits for a frame, if there is one.
+function draw(said) {
+  if (said.next === undefined) return;
+  said.replaceChildren(...markdown(said.next));
+  said.querySelectorAll(".scroll").forEach(edges);
+  said.next = undefined;
+  follow(false);
 }
 
 // follow keeps the end of the conversation in view, unless the reader has scrolled up.
@@ -139,6 +143,7 @@ async function answer() {
   }
   if (request !== asking) return; // another conversation has begun
   if (said) {
+    draw(said); // all of the answer stands there when the status tells of it
     messages.push({role: "assistant", content: text});
   } else { // the message can be corrected and sent again
     at("message").value = messages.pop().content;

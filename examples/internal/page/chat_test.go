@@ -165,7 +165,8 @@ func TestBrowserChatWrites(t *testing.T) {
 	}
 	b.Wait(`document.activeElement.id`, "message")
 	b.Wait(`document.querySelector(".warning").textContent`, "weights of this model are random")
-	write("first")
+	b.Ask(`(window.requestAnimationFrame = f => setTimeout(f, 500), "")`)
+	write("first") // of which the end is written although the next frame is late
 	b.Wait(state, "9 tokens")
 	for selector, want := range map[string]string{
 		"h3": "Title", "strong": "bold and word", "strong em": "and", "p > em": "it", "p > code": "a < b",
