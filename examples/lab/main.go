@@ -12,7 +12,10 @@
 //	go run ./examples/lab transfer -widths 32,64,128 -rates 2e-3,4e-3 # the best rate by width, with and without muP
 //	go run ./examples/lab compare -study question.json                # flags in a file: {"seeds": 8, "parts": "norm"}
 //	go run ./examples/lab tasks -study examples/lab/mad.json          # eight mixers on six tasks, half an hour
+//	go run ./examples/lab -verdict attention=gated_deltanet           # all questions about an idea; about an hour
+//	go run ./examples/lab board -minutes 5                            # a verdict on every part; many hours
 //	go run ./examples/lab -replay DIR -n 5                            # five random trials of a study again
+//	go run ./examples/lab -replay examples/lab/BOARD.md -trials attention=gla # a row of the board again
 //	mpirun -np 4 ./lab compare -out_dir DIR                           # four processes share the trials, as do the
 //	                                                                  # tasks of a Slurm array
 //
@@ -50,6 +53,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		command("tasks", "variants with a baseline, by their accuracies on tasks with a known answer", "tasks"),
 		command("scale", "sizes and numbers of steps, to which a law of scaling is fitted", "scale scale_iters"),
 		command("transfer", "learning rates by width, with and without muP", "widths rates"),
+		{Name: "verdict", About: "an idea on all questions: is it right, what does it cost, is it better, does that grow?",
+			Old: "verdict", Run: judgeIdea},
+		{Name: "board", About: "a verdict on every part of the library", Run: board},
 		{Name: "replay", About: "trials of a study again: are they equal to the last bit?", Old: "replay", Run: replay},
 	})(ctx, studied(args), stdout, stderr)
 }

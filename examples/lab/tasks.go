@@ -9,10 +9,9 @@ import (
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
-	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab"
+	"github.com/pedestrian-ml/pedestrian/gpt/lab/verdict"
 	"github.com/pedestrian-ml/pedestrian/gpt/tasks"
-	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/internal/spelling"
 	"github.com/pkg/errors"
 )
@@ -153,21 +152,7 @@ func (o *options) task(text string) (t lab.Text, err error) {
 
 // scores returns what is measured on a task.
 func scores(task tasks.Task) []lab.Measure {
-	right := func(ctx context.Context, t *gpt.Trainer) (float64, error) {
-		probe, err := inspect.Tap(t.Model, "logits")
-		if err != nil {
-			return 0, err
-		}
-		s, err := task.Score(ctx, func(tokens []int) (graph.Tensor, error) {
-			a, err := probe.Run(tokens)
-			if err != nil {
-				return graph.Tensor{}, err
-			}
-			return a.At("logits")
-		})
-		return s.Accuracy, err
-	}
-	list := []lab.Measure{{Name: accuracy, Version: version, Higher: true, Share: true, Of: right}}
+	list := []lab.Measure{verdict.Right(task)}
 	if task.Optimum.Loss > 0 {
 		excess := func(ctx context.Context, t *gpt.Trainer) (float64, error) {
 			loss, err := t.EvaluateAll(ctx, nil)

@@ -47,11 +47,13 @@ func (b Budget) check() error {
 // Timed reports whether the budget is a time, so that another run does not repeat the results.
 func (b Budget) Timed() bool { return b.Seconds > 0 }
 
-// apply returns c with the sizes and the number of steps that the budget allows. A budget of seconds leaves the number
-// of steps to the trial.
-func (b Budget) apply(c gpt.Config) (gpt.Config, error) {
+// Apply returns c, which must be valid, with the sizes and the number of steps that the budget allows. A budget of
+// seconds leaves the number of steps to the trial.
+func (b Budget) Apply(c gpt.Config) (_ gpt.Config, err error) {
+	if err := b.check(); err != nil {
+		return c, err
+	}
 	if b.Parameters > 0 {
-		var err error
 		if c, err = b.fit(c); err != nil {
 			return c, err
 		}

@@ -267,7 +267,7 @@ func TestBudget(t *testing.T) {
 		Budget
 		steps int
 	}{{Budget{Steps: 7}, 7}, {Budget{Tokens: 100}, 6}, {Budget{FLOPs: 16.5 * gpt.FLOPsPerToken(base)}, 1}} {
-		if got, err := c.apply(base); err != nil || got.MaxIters != c.steps || got.LRDecayIters != c.steps ||
+		if got, err := c.Apply(base); err != nil || got.MaxIters != c.steps || got.LRDecayIters != c.steps ||
 			got.WarmupIters > 1 {
 			t.Errorf(
 				"%+v: got %d steps, decay %d, warm-up %d, %v, want %d", c.Budget, got.MaxIters, got.LRDecayIters,
@@ -277,7 +277,7 @@ func TestBudget(t *testing.T) {
 	}
 	for _, vary := range []string{"", "n_embd"} {
 		for _, n := range []int64{1500, 2000, 5000, 9999} {
-			got, err := Budget{Parameters: n, Vary: vary}.apply(base)
+			got, err := Budget{Parameters: n, Vary: vary}.Apply(base)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -96,7 +96,7 @@ func (o *one) open(ctx context.Context) error {
 	c.Context = ctx
 	cp, err := o.dir.Load(gpt.Fits(c.Parts))
 	if errors.Is(err, checkpoint.ErrNone) {
-		if err := checkCausal(ctx, c); err != nil {
+		if err := Causal(ctx, c); err != nil {
 			return err
 		}
 		if o.Steps = c.MaxIters; o.study.Budget.Timed() {

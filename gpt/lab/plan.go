@@ -92,7 +92,7 @@ func (s *Study) sized(t *Text, c gpt.Config) (_ gpt.Config, err error) {
 	if err := c.Validate(); err != nil {
 		return c, err
 	}
-	if c, err = s.Budget.apply(c); err != nil {
+	if c, err = s.Budget.Apply(c); err != nil {
 		return c, err
 	}
 	c.Threads = s.threads(c)
@@ -138,9 +138,9 @@ func (p *plan) trial(at place, seed uint64) (*Trial, error) {
 	return t, p.identify(t, p.versions[at])
 }
 
-// checkCausal refuses an arm whose predictions depend on later tokens or on other texts of the batch, also if all of
-// its parts are the library's.
-func checkCausal(ctx context.Context, c gpt.Config) error {
+// Causal returns an error if the predictions of the model of c depend on later tokens or on other texts of the batch,
+// also if all parts are the library's. Run calls it before the first step of a trial.
+func Causal(ctx context.Context, c gpt.Config) error {
 	c.Context = ctx
 	_, err := graph.Build(graph.Float32, c.Seed, func(g *graph.Graph) error {
 		train.Configure(g, c.Training, c.Run)

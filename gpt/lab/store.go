@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -141,13 +142,16 @@ func (s *Study) claim() error {
 	for _, t := range s.Texts {
 		mine.Texts[t.Name] = t.Corpus.SHA256()
 	}
-	data, err := file.Read(path, maxRecord)
-	if errors.Is(err, fs.ErrNotExist) {
-		data, err := json.MarshalIndent(mine, "", "\t")
+	write := func(q question) error {
+		data, err := json.MarshalIndent(q, "", "\t")
 		if err != nil {
 			return err
 		}
 		return file.Replace(path, func(w io.Writer) error { _, err := w.Write(append(data, '\n')); return err })
+	}
+	data, err := file.Read(path, maxRecord)
+	if errors.Is(err, fs.ErrNotExist) {
+		return write(mine)
 	}
 	if err != nil {
 		return err
@@ -159,11 +163,16 @@ func (s *Study) claim() error {
 	if saved.Name != s.Name {
 		return errors.Errorf("dir: %s holds the study %q, want one for %q", s.Dir, saved.Name, s.Name)
 	}
+	all := maps.Clone(saved.Texts)
 	for name, hash := range mine.Texts {
 		if was, ok := saved.Texts[name]; ok && was != hash {
 			return errors.Errorf("dir: %s holds the study %q with the text %q of sha256 %.12s, this one has %.12s",
 				s.Dir, s.Name, name, was, hash)
 		}
+		all[name] = hash
 	}
-	return nil
+	if len(all) == len(saved.Texts) {
+		return nil
+	}
+	return write(question{s.Name, all}) // a study may ask about further texts
 }

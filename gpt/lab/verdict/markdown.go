@@ -1,0 +1,41 @@
+package verdict
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/template"
+
+	_ "embed"
+)
+
+//go:embed report.md.tmpl
+var markdown string
+
+//go:embed page.html.tmpl
+var page string
+
+// functions are what the templates call.
+func functions() map[string]any {
+	return map[string]any{
+		"forest": (*Report).forest,
+	}
+}
+
+// String returns the questions with their answers, one in a line.
+func (r *Report) String() string {
+	var b strings.Builder
+	for _, a := range r.Answers {
+		fmt.Fprintf(&b, "%s %s. %s\n", a.Question, strings.ToUpper(a.Verdict[:1])+a.Verdict[1:], a.Sentence)
+	}
+	return b.String()
+}
+
+// WriteMarkdown writes the report as Markdown.
+func (r *Report) WriteMarkdown(w io.Writer) error {
+	t, err := template.New("report").Funcs(functions()).Parse(markdown)
+	if err != nil {
+		return err
+	}
+	return t.Execute(w, r)
+}

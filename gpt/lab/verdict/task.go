@@ -1,0 +1,257 @@
+package verdict
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
+	"github.com/pedestrian-ml/pedestrian/gpt/lab"
+	"github.com/pedestrian-ml/pedestrian/gpt/lab/paired"
+	"github.com/pedestrian-ml/pedestrian/gpt/tasks"
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// Accuracy is the accuracy of baseline and idea on a task, in this order.
+type Accuracy struct {
+	Task     string             `json:"task"`
+	What     string             `json:"what"`
+	Steps    int                `json:"steps"`
+	Chance   float64            `json:"chance"`
+	Optimum  float64            `json:"optimum"`
+	Rates    [2]float64         `json:"rates"` // the better one of each
+	Means    [2]float64         `json:"accuracies"`
+	Diverged [2]int             `json:"diverged"` // seeds
+	Compared *paired.Comparison `json:"compared,omitempty"`
+	Judged   *paired.Judgement  `json:"judged,omitempty"`    // nil if a seed diverged
+	Again    *paired.Judgement  `json:"confirmed,omitempty"` // of other seeds, if Judged is a verdict
+}
+
+// known is a task with the name that examples/lab reads, and the steps in which the baseline learns it.
+type known struct {
+	name, what         string
+	kind               tasks.Kind
+	train, steps       int
+	length, vocabulary int
+}
+
+// list returns the tasks.
+func list() []known {
+	recall := func(pairs, vocabulary, steps int) known {
+		return known{
+			fmt.Sprintf("multi-query-associative-recall:Vocabulary=%d,Pairs=%d,Length=%d,Train=20000,Test=200",
+				vocabulary, pairs, 4*pairs), fmt.Sprintf("recall of %d pairs", pairs),
+			tasks.MultiQueryRecall{Vocabulary: vocabulary, Pairs: pairs, Length: 4 * pairs}, 20000, steps, 4 * pairs,
+			vocabulary,
+		}
+	}
+	return []known{
+		recall(4, 32, 300), recall(8, 64, 500), recall(16, 64, 1000),
+		{
+			"repetition:Vocabulary=16,Length=24,Train=20000,Test=200", "induction",
+			tasks.Repetition{Vocabulary: 16, Length: 24}, 20000, 500, 24, 16,
+		},
+		{
+			"parity:Length=16,TestLength=32,Train=50000,Test=200", "parity of twice the trained length",
+			tasks.Parity{Length: 16, TestLength: 32}, 50000, 500, 32, 2,
+		},
+		{
+			"selective-copying:Vocabulary=16,Copied=8,Length=48,Train=20000,Test=200", "selective copying",
+			tasks.SelectiveCopying{Vocabulary: 16, Copied: 8, Length: 48}, 20000, 300, 48, 16,
+		},
+		{
+			"compression:Vocabulary=16,Length=24,Train=20000,Test=200", "compression",
+			tasks.Compression{Vocabulary: 16, Length: 24}, 20000, 300, 24, 16,
+		},
+	}
+}
+
+// taskOf returns the task of a name.
+func taskOf(name string) known {
+	all := list()
+	return all[slices.IndexFunc(all, func(k known) bool { return k.name == name })]
+}
+
+// batchOfTasks is the number of rows of a step on a task.
+const batchOfTasks = 32
+
+// sizeOfTasks is the size of the models of tasks.
+func sizeOfTasks() Size { return Size{64, 2} }
+
+// taskMatters is the smallest difference of two accuracies that matters.
+const taskMatters = 0.05
+
+// planTasks chooses the tasks, and the rates of which each arm takes the better one.
+func (j *judge) planTasks() {
+	all := list()
+	j.Plan.TaskRates = []float64{3e-3, 1e-2}
+	switch m := j.Protocol.Minutes; {
+	case m >= long:
+	case m >= 10:
+		j.Plan.TaskRates, all = j.Plan.TaskRates[1:], []known{all[1], all[3], all[4]}
+	case m >= 1:
+		j.Plan.TaskRates, all = j.Plan.TaskRates[1:], []known{all[0], all[3]}
+	default: // for tests
+		j.Plan.TaskRates, all = j.Plan.TaskRates[1:], all[:1]
+		all[0].steps = 20
+	}
+	for _, t := range all {
+		j.Plan.Tasks = append(j.Plan.Tasks, TaskPlan{t.name, t.steps})
+	}
+}
+
+// askTasks trains on the tasks.
+func (j *judge) askTasks() error {
+	texts := map[string]lab.Text{}
+	for _, t := range j.Plan.Tasks {
+		name, k := t.Task, taskOf(t.Task)
+		task, err := tasks.New(k.kind, tasks.Set{Train: k.train, Test: 200, Seed: 1})
+		if err != nil {
+			return err
+		}
+		tok, err := task.Tokenizer()
+		if err != nil {
+			return err
+		}
+		texts[name] = lab.Text{Name: name, Corpus: task, Tokenizer: tok, Measures: []lab.Measure{Right(task)}}
+		a := Accuracy{Task: name, What: k.what, Steps: t.Steps, Chance: task.Chance, Optimum: task.Optimum.Accuracy}
+		if err := j.askTask(&a, texts[name], t.Steps, j.Plan.TaskRates, j.Base.Seed); err != nil {
+			return err
+		}
+		j.Tasks = append(j.Tasks, a)
+	}
+	if err := judgeTasks(j.Tasks, func(a *Accuracy) **paired.Judgement { return &a.Judged }); err != nil {
+		return err
+	}
+	var told []Accuracy // asked again with other seeds
+	for _, a := range j.Tasks {
+		if a.Judged == nil || a.Judged.Verdict != paired.Better && a.Judged.Verdict != paired.Worse {
+			continue
+		}
+		again := a
+		rates := slices.Compact(slices.Sorted(slices.Values(a.Rates[:])))
+		if err := j.askTask(&again, texts[a.Task], a.Steps, rates, j.Base.Seed+confirming); err != nil {
+			return err
+		}
+		told = append(told, again)
+	}
+	if err := judgeTasks(told, func(a *Accuracy) **paired.Judgement { return &a.Again }); err != nil {
+		return err
+	}
+	for _, again := range told {
+		at := slices.IndexFunc(j.Tasks, func(a Accuracy) bool { return a.Task == again.Task })
+		j.Tasks[at].Again = again.Again
+	}
+	return nil
+}
+
+// askTask trains baseline and idea on a task at some rates, and compares each at its better one.
+func (j *judge) askTask(a *Accuracy, text lab.Text, steps int, rates []float64, first uint64) error {
+	base := sizeOfTasks().apply(j.Base)
+	base.Head, base.BatchSize, base.GradientAccumulationSteps, base.Threads, base.EvalIters = "linear", batchOfTasks, 1, 1, 1
+	k := taskOf(a.Task)
+	base.BlockSize, base.VocabSize = k.length, k.vocabulary
+	base, err := lab.Budget{Steps: steps}.Apply(base)
+	if err != nil {
+		return err
+	}
+	base.EvalInterval = base.MaxIters
+	plain, err := j.idea.Apply(base)
+	if err == nil {
+		err = plain.Validate()
+	}
+	if err != nil { // a part may need a longer text, for example
+		j.leave("%s: %v", a.What, err)
+		return nil
+	}
+	var arms []arm
+	for _, rate := range rates {
+		for side, c := range []gpt.Config{base, plain} {
+			c.LearningRate = rate
+			arms = append(arms, j.named(side == 1, fmt.Sprintf("rate %g", rate), c))
+		}
+	}
+	trials, err := j.run(series{a.What, text, arms, first, paired.Confirming})
+	if err != nil {
+		return err
+	}
+	var values [2][]float64
+	for side := range 2 {
+		var own []arm
+		for i, a := range arms {
+			if i%2 == side {
+				own = append(own, a)
+			}
+		}
+		best := slices.MaxFunc(own, func(a, b arm) int { return cmp.Compare(right(trials[a.name]), right(trials[b.name])) })
+		a.Rates[side], a.Means[side], a.Diverged[side] = best.config.LearningRate, right(trials[best.name]), 0
+		for _, t := range trials[best.name] {
+			values[side] = append(values[side], t.Result.Measures[accuracy])
+			if t.Result.Diverged > 0 {
+				a.Diverged[side]++
+			}
+		}
+	}
+	a.Compared = nil
+	if a.Diverged != [2]int{} {
+		return nil
+	}
+	c, err := paired.Compare(values[1], values[0], first)
+	a.Compared = &c
+	return err
+}
+
+// judgeTasks gives the verdicts on several tasks.
+func judgeTasks(list []Accuracy, judged func(*Accuracy) **paired.Judgement) error {
+	var compared []paired.Comparison
+	var places []**paired.Judgement
+	for i := range list {
+		if c := list[i].Compared; c != nil {
+			compared, places = append(compared, *c), append(places, judged(&list[i]))
+		}
+	}
+	if len(compared) == 0 {
+		return nil
+	}
+	r := paired.Rule{Higher: true, Difference: taskMatters, Fewest: paired.Confirming}
+	all, err := r.Judge(0, compared)
+	for i := range all {
+		*places[i] = &all[i]
+	}
+	return err
+}
+
+// right returns the mean accuracy of trials, of which one that diverged has none right.
+func right(trials []*lab.Trial) (sum float64) {
+	for _, t := range trials {
+		sum += t.Result.Measures[accuracy] / float64(len(trials))
+	}
+	return sum
+}
+
+// accuracy is the name of the measure of tasks.
+const accuracy = "accuracy"
+
+// Right returns the measure "accuracy" of a task: the share of the answers in the test rows that are right.
+func Right(task tasks.Task) lab.Measure {
+	return lab.Measure{
+		Name: accuracy, Higher: true, Share: true,
+		Version: "examples/lab", // which measured it first, and whose results have this name in their keys
+		Of: func(ctx context.Context, t *gpt.Trainer) (float64, error) {
+			probe, err := inspect.Tap(t.Model, "logits")
+			if err != nil {
+				return 0, err
+			}
+			s, err := task.Score(ctx, func(tokens []int) (graph.Tensor, error) {
+				a, err := probe.Run(tokens)
+				if err != nil {
+					return graph.Tensor{}, err
+				}
+				return a.At("logits")
+			})
+			return s.Accuracy, err
+		},
+	}
+}
