@@ -1,39 +1,40 @@
-// Idea asks for a verdict on the idea in idea.go. Copy both files, and change the second.
-//
-//	go run ./examples/idea -data input.txt             # at most about an hour
-//	go run ./examples/idea -data input.txt -minutes 10 # a first look
+// Idea asks for a verdict on the idea in idea.go, in about an hour. Copy both files, and change the other one.
 package main
 
 import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"log"
 	"os"
-	"os/signal"
 
-	"github.com/pedestrian-ml/pedestrian/gpt/lab"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab/verdict"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
 func main() {
-	data := flag.String("data", "input.txt", "text to train on")
-	p := verdict.Protocol{Watch: func(p verdict.Progress) { fmt.Fprintf(os.Stderr, "\r\x1b[K%.110v", p) }}
-	flag.StringVar(&p.Dir, "out_dir", "out/idea", "directory of the trials and of the report; the same continues")
-	flag.Float64Var(&p.Minutes, "minutes", 60, "about the longest time")
-	flag.IntVar(&p.Steps, "steps", 0, "steps of a trial on text; 0 means as many as there is time for")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	corpus, tok, err := text.Load(*data, "character", verdict.Baseline().BlockSize)
-	if err != nil {
+	if err := run(context.Background(), os.Args[1:], os.Stdout, os.Stderr); err != nil {
 		log.Fatal(err)
 	}
-	p.Text = lab.Text{Name: *data, Corpus: corpus, Tokenizer: tok}
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	fs := flag.NewFlagSet("idea", flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	p := verdict.Protocol{Dir: "out/idea", Watch: func(p verdict.Progress) { fmt.Fprintf(stderr, "\r\x1b[K%.110v", p) }}
+	p.Flags(fs)
+	fs.StringVar(&p.Text.Name, "data", "input.txt", "text to train on")
+	err := fs.Parse(args)
+	if err == nil {
+		p.Text.Corpus, p.Text.Tokenizer, err = text.Load(p.Text.Name, "character", verdict.Baseline().BlockSize)
+	}
+	if err != nil {
+		return err
+	}
 	r, err := verdict.Judge(ctx, idea(), p)
-	if err != nil {
-		log.Fatal(err)
+	if err == nil {
+		_, err = fmt.Fprint(stdout, r)
 	}
-	fmt.Println(r)
+	return err
 }

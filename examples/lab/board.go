@@ -115,7 +115,12 @@ type verdicts struct {
 
 // command returns the command that repeats a row.
 func (v *verdicts) command(idea string) string {
-	return fmt.Sprintf("go run ./examples/lab -verdict %s -minutes %g -steps %d", idea, v.rows[0].Minutes, v.rows[0].Plan.Steps)
+	line := fmt.Sprintf("go run ./examples/lab -verdict %s -minutes %g -steps %d", idea, v.rows[0].Minutes,
+		v.rows[0].Plan.Steps)
+	if slices.Equal(v.rows[0].Plan.Sizes, verdict.Quick().Sizes) {
+		line += " -quick"
+	}
+	return line
 }
 
 // print writes the board as Markdown, sorted by what was shown at equal parameters.
@@ -208,7 +213,8 @@ func onTasks(r *verdict.Report) string {
 	var list []string
 	for _, a := range r.Tasks {
 		if a.Confirmed() {
-			list = append(list, fmt.Sprintf("%s %s (%.2f, baseline %.2f)", a.What, a.Judged.Verdict, a.Means[1], a.Means[0]))
+			list = append(list, fmt.Sprintf("%s %s (%.2f, baseline %.2f)", a.What, a.Judged.Verdict, a.Means[1],
+				a.Means[0]))
 		}
 	}
 	return strings.Join(list, "; ")
@@ -219,6 +225,7 @@ type boardRow struct {
 	idea, sha256 string
 	minutes      float64
 	steps        int
+	quick        bool
 }
 
 // readRow reads the row of an idea from a board.
@@ -228,10 +235,11 @@ func readRow(path, idea string) (row boardRow, err error) {
 	if err != nil {
 		return row, err
 	}
-	command := regexp.MustCompile(`-verdict IDEA -minutes (\S+) -steps (\d+)`).FindSubmatch(data)
+	command := regexp.MustCompile(`-verdict IDEA -minutes (\S+) -steps (\d+)( -quick)?`).FindSubmatch(data)
 	if command == nil {
 		return row, errors.Errorf("%s: no command of a board, such as -verdict IDEA -minutes 10 -steps 300", path)
 	}
+	row.quick = len(command[3]) > 0
 	row.minutes, err = strconv.ParseFloat(string(command[1]), 64)
 	if row.steps, _ = strconv.Atoi(string(command[2])); err != nil {
 		return row, errors.Wrap(err, path)
@@ -264,7 +272,11 @@ func (a *audit) replayRow(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	q := &inquiry{Protocol: verdict.Protocol{Dir: dir, Minutes: row.minutes, Steps: row.steps}}
+	q := &inquiry{Protocol: verdict.Protocol{Dir: dir, Minutes: row.minutes}}
+	if row.quick {
+		q.Plan = verdict.Quick()
+	}
+	q.Plan.Steps = row.steps
 	if len(a.data) > 0 {
 		q.data = a.data[0]
 	}

@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		command("tasks", "variants with a baseline, by their accuracies on tasks with a known answer", "tasks"),
 		command("scale", "sizes and numbers of steps, to which a law of scaling is fitted", "scale scale_iters"),
 		command("transfer", "learning rates by width, with and without muP", "widths rates"),
-		{Name: "verdict", About: "an idea on all questions: is it right, what does it cost, is it better, does that grow?",
+		{Name: "verdict", About: "an idea: is it right, what does it cost, does it help, and at any size?",
 			Old: "verdict", Run: judgeIdea},
 		{Name: "board", About: "a verdict on every part of the library", Run: board},
 		{Name: "replay", About: "trials of a study again: are they equal to the last bit?", Old: "replay", Run: replay},

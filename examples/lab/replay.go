@@ -45,7 +45,8 @@ func replay(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	a := &audit{stdout: stdout, stderr: stderr, texts: map[string]lab.Text{}, names: map[string]string{}}
 	fs := program.Flags("lab replay", stderr)
 	fs.Group("replay", "trials of a study that are run again", func(fs *flag.FlagSet) {
-		fs.StringVar(&a.dir, "replay", "out/lab", "directory of the study, or a board such as examples/lab/BOARD.md, of which -trials names a row")
+		fs.StringVar(&a.dir, "replay", "out/lab", "directory of the study, or a board such as "+
+			"examples/lab/BOARD.md, of which -trials names a row")
 		fs.IntVar(&a.n, "n", 5, "number of trials, chosen at random; 0 is all of them")
 		fs.StringVar(&a.trials, "trials", "",
 			"only trials with this in their names, such as an arm, for a row of a table")

@@ -27,7 +27,7 @@ type inquiry struct {
 
 // newInquiry reads the flags of the command verdict or board.
 func newInquiry(command string, args []string, stderr io.Writer) (*inquiry, error) {
-	q := &inquiry{}
+	q := &inquiry{Protocol: verdict.Protocol{Dir: "out/" + command}}
 	fs := program.Flags("lab "+command, stderr)
 	fs.Group(command, "what is asked, and how much time there is", func(fs *flag.FlagSet) {
 		if command == "verdict" {
@@ -38,18 +38,19 @@ func newInquiry(command string, args []string, stderr io.Writer) (*inquiry, erro
 			fs.BoolVar(&q.report, "report", false, "only print the verdicts in out_dir")
 		}
 		fs.StringVar(&q.data, "data", "", "text file to train on; by default tinyshakespeare, downloaded once")
-		fs.StringVar(&q.Dir, "out_dir", "out/"+command, "directory of trials and reports; the same command continues")
-		fs.Float64Var(&q.Minutes, "minutes", 60, "about the longest time of a verdict; below 30 it is a first look")
-		fs.IntVar(&q.Steps, "steps", 0, "steps of a trial on text; 0 means as many as there is time for")
-		fs.IntVar(&q.Jobs, "jobs", 0, "trials at once, with one thread each; 0 means one per processor")
+		q.Flags(fs)
 	})
-	fs.Often("verdict parts report data out_dir minutes steps")
+	often := "verdict data out_dir minutes steps quick json"
+	if command == "board" {
+		often = "parts report data out_dir minutes steps quick"
+	}
+	fs.Often(often)
 	if err := fs.Parse(args); err != nil {
 		return nil, err
 	}
 	return q, cmp.Or(
 		program.Want(q.Minutes > 0 && q.Minutes <= 1e5, "minutes", q.Minutes, "more than 0, at most 100000"),
-		program.Want(q.Steps >= 0 && q.Steps <= 1e6, "steps", q.Steps, "0 to 1000000"),
+		program.Want(q.Plan.Steps >= 0 && q.Plan.Steps <= 1e6, "steps", q.Plan.Steps, "0 to 1000000"),
 		program.Want(q.Jobs >= 0 && q.Jobs <= 4096, "jobs", q.Jobs, "0 to 4096"),
 		program.Want(q.Dir != "", "out_dir", `""`, "a directory"),
 		program.Want(command == "board" || q.name != "", "verdict", `""`, "an idea such as attention=gated_deltanet"),

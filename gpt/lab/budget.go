@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
@@ -47,10 +48,10 @@ func (b Budget) check() error {
 // Timed reports whether the budget is a time, so that another run does not repeat the results.
 func (b Budget) Timed() bool { return b.Seconds > 0 }
 
-// Apply returns c, which must be valid, with the sizes and the number of steps that the budget allows. A budget of
-// seconds leaves the number of steps to the trial.
+// Apply returns c with the sizes and the number of steps that the budget allows. A budget of seconds leaves the number
+// of steps to the trial. It is an error if c is not valid.
 func (b Budget) Apply(c gpt.Config) (_ gpt.Config, err error) {
-	if err := b.check(); err != nil {
+	if err := cmp.Or(b.check(), c.Validate()); err != nil {
 		return c, err
 	}
 	if b.Parameters > 0 {

@@ -89,9 +89,6 @@ func (s *Study) sized(t *Text, c gpt.Config) (_ gpt.Config, err error) {
 	if c.VocabSize == 0 {
 		c.VocabSize = t.Tokenizer.Size()
 	}
-	if err := c.Validate(); err != nil {
-		return c, err
-	}
 	if c, err = s.Budget.Apply(c); err != nil {
 		return c, err
 	}
@@ -141,6 +138,12 @@ func (p *plan) trial(at place, seed uint64) (*Trial, error) {
 // Causal returns an error if the predictions of the model of c depend on later tokens or on other texts of the batch,
 // also if all parts are the library's. Run calls it before the first step of a trial.
 func Causal(ctx context.Context, c gpt.Config) error {
+	if ctx == nil {
+		return errors.New("causal: no context (nil)")
+	}
+	if err := c.Validate(); err != nil {
+		return err
+	}
 	c.Context = ctx
 	_, err := graph.Build(graph.Float32, c.Seed, func(g *graph.Graph) error {
 		train.Configure(g, c.Training, c.Run)

@@ -60,8 +60,8 @@ func (r *Report) costs() Answer {
 // answer answers whether the idea helps on a task.
 func (a Accuracy) answer() Answer {
 	v := Answer{Question: "Does it help with " + a.What + "?", Verdict: string(paired.NotToldApart)}
-	told := fmt.Sprintf("%.3f of the answers are right, and %.3f of the baseline's (chance %.3f)", a.Means[1], a.Means[0],
-		a.Chance)
+	told := fmt.Sprintf("%.3f of the answers are right, and %.3f of the baseline's (chance %.3f)", a.Means[1],
+		a.Means[0], a.Chance)
 	learned := func(x float64) bool { return x-a.Chance > 0.1*(1-a.Chance) }
 	switch {
 	case a.Judged == nil:
@@ -158,8 +158,8 @@ func (r *Report) growth(g Growth) Answer {
 		}
 	}
 	a := Answer{Question: fmt.Sprintf("Does the difference at equal %s grow with size?", g.Budget), Verdict: "not told"}
-	numbers := fmt.Sprintf("%+.4f nats for twice the parameters (95 %%: %+.4f to %+.4f, %d seeds)", g.Slope, g.Low, g.High,
-		g.Seeds)
+	numbers := fmt.Sprintf("%+.4f nats for twice the parameters (95 %%: %+.4f to %+.4f, %d seeds)", g.Slope, g.Low,
+		g.High, g.Seeds)
 	switch {
 	case g.Low == 0 && g.High == 0:
 		a.Sentence = "There is no difference at any size."
@@ -180,7 +180,8 @@ func (r *Report) limits() {
 		r.leave("models above %v and trainings longer than %d steps: what holds here may not hold there",
 			largest[len(largest)-1], r.Plan.Steps)
 	}
-	r.leave("settings other than the learning rate: weight decay, batch, schedule and the options of the idea are fixed")
+	r.leave("settings other than the learning rate: weight decay, batch, schedule and the options of the idea are " +
+		"fixed")
 	for _, l := range r.Losses {
 		if l.Edge {
 			r.leave("rates outside %g to %g: at %v an arm has chosen an end of this grid",

@@ -25,8 +25,11 @@ type Check struct {
 	Fatal  bool   `json:"fatal,omitempty"` // training would say nothing
 }
 
-// Wrong reports whether the idea is not worth training.
+// Wrong reports whether the idea is not worth training. It is true for a nil Report.
 func (r *Report) Wrong() bool {
+	if r == nil {
+		return true
+	}
 	for _, c := range r.Checks {
 		if c.Failed && c.Fatal {
 			return true
@@ -38,7 +41,7 @@ func (r *Report) Wrong() bool {
 // check asks whether the idea is right, in a model of two small blocks.
 func (j *judge) check() error {
 	base := Size{16, 2}.apply(j.Base)
-	base.BlockSize, base.BatchSize, base.GradientAccumulationSteps, base.VocabSize = 16, 2, 1, 11
+	base.BlockSize, base.BatchSize, base.GradientAccumulationSteps, base.VocabSize = 8, 2, 1, 11
 	base.Dropout, base.Threads, base.EvalIters = 0, 1, 1
 	c, err := j.idea.Apply(base)
 	if err == nil {
@@ -187,7 +190,7 @@ func verse() (text.Corpus, text.Tokenizer, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	corpus, err := text.NewCorpus(s, tok, 16)
+	corpus, err := text.NewCorpus(s, tok, 8)
 	return corpus, tok, err
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Cost is what the baseline and the idea need at a size, in this order.
+// Cost holds the costs of baseline and idea at a size, in this order.
 type Cost struct {
 	Size       Size       `json:"size"`
 	Parameters [2]int64   `json:"parameters"`
@@ -22,15 +22,10 @@ type Cost struct {
 
 // measure measures the costs at each size, unless they are known from a run before.
 func (j *judge) measure() error {
-	was, err := j.saved()
-	if err != nil {
-		return err
-	}
-	j.Plan = was.Plan
-	if j.Costs = was.Costs; len(j.Costs) > 0 {
+	if len(j.Costs) > 0 {
 		return nil
 	}
-	for _, size := range j.sizes() {
+	for _, size := range j.Report.Plan.Sizes {
 		j.pace.draw("costs: " + size.String())
 		p, err := j.pair(size, 100)
 		if err != nil {

@@ -7,7 +7,8 @@
 //     decoder.
 //  3. What can it learn? Tasks with a known optimum: recall, induction, copying, parity beyond the trained length, and
 //     compression.
-//  4. Does it help on text, at equal parameters and at equal FLOPs? Models of three sizes are trained with paired seeds.
+//  4. Does it help on text, at equal parameters and at equal FLOPs? Models of three sizes are trained with paired
+//     seeds.
 //  5. Does the difference grow with size?
 //
 // # What counts as a difference

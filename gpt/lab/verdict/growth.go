@@ -31,7 +31,7 @@ func (j *judge) grow() {
 			}
 		}
 		own := slices.ContainsFunc(list, func(l Loss) bool { return l.Budget == b })
-		if len(list) < len(j.Plan.Sizes) || !own {
+		if len(list) < len(j.Report.Plan.Sizes) || !own {
 			continue
 		}
 		var slopes []float64

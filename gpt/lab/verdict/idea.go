@@ -22,7 +22,7 @@ type Idea struct {
 	Cases []verify.Case // optional: its layers, with their gradients by hand
 }
 
-// Protocol says what an idea is compared with, on which text, and how much time there is.
+// Protocol names the baseline of an idea, the text, and the time there is.
 type Protocol struct {
 	Text lab.Text // to train on
 	Dir  string   // of the trials and of the report, which several ideas may share
@@ -30,21 +30,21 @@ type Protocol struct {
 	// These fields are optional.
 	Base    gpt.Config     // the baseline; by default Baseline
 	Minutes float64        // about the longest time that Judge takes; 0 means 60
-	Steps   int            // of a trial on text; 0 means as many as Minutes allow on this machine
+	Plan    Plan           // what is trained; its fields that are 0 follow from Minutes and this machine
 	Jobs    int            // the number of trials at once, with one thread each; 0 means one per processor
 	Watch   func(Progress) // called after every step
 }
 
 // Progress says how far Judge is.
 type Progress struct {
-	Stage string // such as "text, 64×3"
-	Share float64
-	Left  time.Duration // about
+	Stage string        // such as "text, 64×3"
+	Share float64       // of the trials, 0 to 1
+	left  time.Duration // about
 }
 
 // String returns the progress in one line.
 func (p Progress) String() string {
-	return fmt.Sprintf("%3.0f %%, eta %v: %s", 100*p.Share, p.Left.Round(time.Second), p.Stage)
+	return fmt.Sprintf("%3.0f %%, eta %v: %s", 100*p.Share, p.left.Round(time.Second), p.Stage)
 }
 
 // Baseline returns the best known recipe: gpt.Modern, which the studies of examples/lab have chosen.
@@ -66,7 +66,7 @@ func Judge(ctx context.Context, idea Idea, p Protocol) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, stage := range []func() error{j.check, j.measure, j.settle, j.askTasks, j.askText} {
+	for _, stage := range []func() error{j.recall, j.check, j.measure, j.settle, j.askTasks, j.askText} {
 		if err := stage(); err != nil {
 			return nil, errors.WithMessagef(err, "verdict on %s", idea.Name)
 		}
@@ -100,15 +100,17 @@ func newJudge(ctx context.Context, idea Idea, p Protocol) (*judge, error) {
 		return nil, errors.New("verdict: dir: empty, want a directory for the trials")
 	case !(p.Minutes > 0) || p.Minutes > 1e5:
 		return nil, errors.Errorf("verdict: minutes: got %v, want more than 0, at most 100000", p.Minutes)
-	case p.Steps < 0 || p.Steps > 1e6:
-		return nil, errors.Errorf("verdict: steps: got %d, want 0 to 1000000", p.Steps)
 	case p.Jobs < 1:
 		return nil, errors.Errorf("verdict: jobs: got %d, want 0 or more", p.Jobs)
 	}
 	p.Base.VocabSize = p.Text.Tokenizer.Size()
+	p.Plan = p.Plan.filled(planned(p.Minutes, p.Base))
+	if err := p.Plan.check(); err != nil {
+		return nil, errors.WithMessage(err, "verdict")
+	}
 	j := &judge{Protocol: p, ctx: ctx, idea: idea, Report: &Report{
 		Idea: idea.Name, Set: idea.Set, Version: idea.Version, Minutes: p.Minutes, Text: p.Text.Name,
-		TextSHA256: p.Text.Corpus.SHA256(),
+		TextSHA256: p.Text.Corpus.SHA256(), Plan: p.Plan,
 	}}
 	j.pace.watch = p.Watch
 	return j, nil

@@ -15,15 +15,18 @@ var markdown string
 //go:embed page.html.tmpl
 var page string
 
-// functions are what the templates call.
+// functions returns the functions of the templates.
 func functions() map[string]any {
 	return map[string]any{
 		"forest": (*Report).forest,
 	}
 }
 
-// String returns the questions with their answers, one in a line.
+// String returns the questions with their answers, one in a line. It is empty for a nil Report.
 func (r *Report) String() string {
+	if r == nil {
+		return ""
+	}
 	var b strings.Builder
 	for _, a := range r.Answers {
 		fmt.Fprintf(&b, "%s %s. %s\n", a.Question, strings.ToUpper(a.Verdict[:1])+a.Verdict[1:], a.Sentence)
@@ -31,8 +34,8 @@ func (r *Report) String() string {
 	return b.String()
 }
 
-// WriteMarkdown writes the report as Markdown.
-func (r *Report) WriteMarkdown(w io.Writer) error {
+// writeMarkdown writes the report as Markdown.
+func (r *Report) writeMarkdown(w io.Writer) error {
 	t, err := template.New("report").Funcs(functions()).Parse(markdown)
 	if err != nil {
 		return err

@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// WritePage writes the report as one page of HTML, which needs no network.
-func (r *Report) WritePage(w io.Writer) error {
+// writePage writes the report as one page of HTML, which needs no network.
+func (r *Report) writePage(w io.Writer) error {
 	t, err := template.New("page").Funcs(functions()).Parse(page)
 	if err != nil {
 		return err

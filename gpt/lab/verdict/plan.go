@@ -1,6 +1,10 @@
 package verdict
 
 import (
+	"cmp"
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab/paired"
 	"github.com/pkg/errors"
 )
@@ -10,10 +14,11 @@ type Plan struct {
 	Sizes     []Size     `json:"sizes"` // of the models of text, ascending
 	Steps     int        `json:"steps"` // of a trial on text
 	Rates     []float64  `json:"rates"` // learning rates, ascending
-	BlockSize int        `json:"block_size"`
 	Looks     []int      `json:"looks"` // seeds at which the losses are judged
+	BlockSize int        `json:"block_size"`
 	Tasks     []TaskPlan `json:"tasks"`
-	TaskRates []float64  `json:"task_rates"` // learning rates
+	TaskSize  Size       `json:"task_size"`
+	TaskRates []float64  `json:"task_rates"` // learning rates, of which each arm takes the better one
 }
 
 // TaskPlan is a task and the steps of a trial on it.
@@ -22,38 +27,97 @@ type TaskPlan struct {
 	Steps int    `json:"steps"`
 }
 
-// long is the number of minutes from which models of up to 0.8 M parameters are trained.
-const long = 30
+// long is the number of minutes from which models of up to 0.8 M parameters are trained, and short the number below
+// which there are fewer tasks.
+const long, short = 30, 10
 
-// sizes returns the sizes of the models of text.
-func (j *judge) sizes() []Size {
-	switch {
-	case j.Protocol.Minutes >= long:
-		return []Size{{32, 2}, {64, 3}, {128, 4}}
-	case j.Protocol.Minutes >= 1:
-		return []Size{{16, 1}, {32, 2}, {64, 3}}
+// planned returns the plan of a number of minutes, but for the steps on text.
+func planned(minutes float64, base gpt.Config) Plan {
+	p := Plan{
+		Sizes: []Size{{32, 2}, {64, 3}, {128, 4}}, Looks: []int{4, 8}, BlockSize: base.BlockSize,
+		TaskSize: Size{64, 2}, TaskRates: []float64{3e-3, 1e-2},
 	}
-	return []Size{{16, 1}, {16, 2}, {32, 2}} // for tests
+	for _, factor := range []float64{0.25, 0.5, 1, 2, 4, 8} {
+		p.Rates = append(p.Rates, factor*base.LearningRate)
+	}
+	tasks := list()
+	if minutes < long {
+		p.Sizes, p.TaskRates = []Size{{16, 1}, {32, 2}, {64, 3}}, p.TaskRates[1:]
+		tasks = []known{tasks[1], tasks[3], tasks[4]}
+	}
+	if minutes < short {
+		tasks = []known{list()[0], tasks[1]}
+	}
+	for _, t := range tasks {
+		p.Tasks = append(p.Tasks, TaskPlan{t.name, t.steps})
+	}
+	return p
+}
+
+// Quick returns a plan of tiny models and few steps, which shows in seconds that an idea runs, and decides nothing.
+func Quick() Plan {
+	return Plan{
+		Sizes: []Size{{8, 1}, {16, 1}}, Steps: 2, Rates: []float64{4e-3, 8e-3}, Looks: []int{2},
+		Tasks: []TaskPlan{{list()[0].name, 2}}, TaskSize: Size{8, 1}, TaskRates: []float64{1e-2},
+	}
+}
+
+// filled returns p with the fields of other where its own are 0.
+func (p Plan) filled(other Plan) Plan {
+	choose(&p.Sizes, other.Sizes)
+	choose(&p.Rates, other.Rates)
+	choose(&p.Looks, other.Looks)
+	choose(&p.Tasks, other.Tasks)
+	choose(&p.TaskRates, other.TaskRates)
+	p.BlockSize, p.TaskSize = other.BlockSize, cmp.Or(p.TaskSize, other.TaskSize)
+	return p
+}
+
+// choose sets a list that is nil.
+func choose[T any](list *[]T, other []T) {
+	if *list == nil {
+		*list = other
+	}
+}
+
+// check returns an error that names the field that cannot be asked.
+func (p Plan) check() error {
+	switch {
+	case len(p.Sizes) < 2:
+		return errors.Errorf("plan: sizes: got %v, want at least two", p.Sizes)
+	case p.Steps < 0 || p.Steps > 1e6:
+		return errors.Errorf("plan: steps: got %d, want 0 to 1000000", p.Steps)
+	case len(p.Rates) == 0 || !slices.IsSorted(p.Rates):
+		return errors.Errorf("plan: rates: got %v, want ascending rates", p.Rates)
+	case len(p.Looks) == 0 || p.Looks[0] < 2 || !slices.IsSorted(p.Looks):
+		return errors.Errorf("plan: looks: got %v, want ascending numbers of seeds of at least 2", p.Looks)
+	case len(p.TaskRates) == 0 && len(p.Tasks) > 0:
+		return errors.New("plan: task_rates: got none")
+	}
+	for _, t := range p.Tasks {
+		if !slices.ContainsFunc(list(), func(k known) bool { return k.name == t.Task }) || t.Steps < 1 {
+			return errors.Errorf("plan: tasks: got %d steps of %q, want at least 1 of one of %v", t.Steps, t.Task,
+				taskNames())
+		}
+	}
+	return nil
+}
+
+// taskNames lists the names of the tasks that a Plan may have.
+func taskNames() (names []string) {
+	for _, k := range list() {
+		names = append(names, k.name)
+	}
+	return names
 }
 
 // shareOfText is the share of the time for trials on text.
 const shareOfText = 0.7
 
-// settle makes the plan from the times that were measured, unless one is kept.
+// settle chooses the number of steps from the times that were measured, unless the plan has one.
 func (j *judge) settle() error {
-	switch {
-	case j.Plan.Steps == 0:
-		j.Plan = Plan{Sizes: j.sizes(), BlockSize: j.Base.BlockSize, Looks: []int{4, 8}}
-		for _, factor := range []float64{0.25, 0.5, 1, 2, 4, 8} {
-			j.Plan.Rates = append(j.Plan.Rates, factor*j.Base.LearningRate)
-		}
-		j.planTasks()
-		if j.Plan.Steps = j.Steps; j.Steps == 0 {
-			j.Plan.Steps = j.affordable()
-		}
-	case j.Steps > 0 && j.Steps != j.Plan.Steps:
-		return errors.Errorf("steps: got %d, but %s has trials of %d; another directory has room for them", j.Steps,
-			j.Dir, j.Plan.Steps)
+	if j.Report.Plan.Steps == 0 {
+		j.Report.Plan.Steps = j.affordable()
 	}
 	if err := j.foresee(); err != nil {
 		return err
@@ -78,18 +142,18 @@ func (j *judge) affordable() int {
 
 // foresee tells the pace how much work the trials are.
 func (j *judge) foresee() error {
-	for _, size := range j.Plan.Sizes {
-		p, err := j.pair(size, j.Plan.Steps)
+	for _, size := range j.Report.Plan.Sizes {
+		p, err := j.pair(size, j.Report.Plan.Steps)
 		if err != nil {
 			return err
 		}
-		j.pace.plan(trials/2, float64(j.Plan.Steps), p.base)
-		j.pace.plan(trials/2, float64(j.Plan.Steps), p.plain)
+		j.pace.plan(trials/2, float64(j.Report.Plan.Steps), p.base)
+		j.pace.plan(trials/2, float64(j.Report.Plan.Steps), p.plain)
 	}
-	for _, t := range j.Plan.Tasks {
-		c, facts := sizeOfTasks().apply(j.Base), taskOf(t.Task)
+	for _, t := range j.Report.Plan.Tasks {
+		c, facts := j.Report.Plan.TaskSize.apply(j.Base), taskOf(t.Task)
 		c.BlockSize, c.BatchSize, c.VocabSize = facts.length, batchOfTasks, facts.vocabulary
-		j.pace.plan(float64(2*paired.Confirming*len(j.Plan.TaskRates)), float64(t.Steps), c)
+		j.pace.plan(float64(2*paired.Confirming*len(j.Report.Plan.TaskRates)), float64(t.Steps), c)
 	}
 	return nil
 }

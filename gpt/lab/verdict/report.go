@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/certificate"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
@@ -75,7 +76,7 @@ func Read(dir, idea string) (*Report, error) {
 		return nil, err
 	}
 	r := &Report{}
-	if err := json.Unmarshal(data, r); err != nil {
+	if err := field.Unmarshal(data, r); err != nil {
 		return nil, errors.Wrap(err, path)
 	}
 	if len(r.Answers) == 0 {
@@ -85,26 +86,32 @@ func Read(dir, idea string) (*Report, error) {
 	return r, nil
 }
 
-// saved reads what was measured and planned before, if anything.
-func (j *judge) saved() (was Report, err error) {
+// recall reads what was measured and planned before, if anything.
+func (j *judge) recall() error {
 	path := filepath.Join(Folder(j.Dir, j.idea.Name), certificateFile)
 	data, err := file.Read(path, most)
 	if errors.Is(err, fs.ErrNotExist) {
-		return was, nil
+		return nil
 	}
 	if err != nil {
-		return was, err
+		return err
 	}
-	if err := json.Unmarshal(data, &was); err != nil {
-		return was, errors.Wrap(err, path)
+	var was Report
+	if err := field.Unmarshal(data, &was); err != nil {
+		return errors.Wrap(err, path)
 	}
 	if was.Minutes != j.Report.Minutes || was.TextSHA256 != j.TextSHA256 || was.Version != j.Version ||
 		!slices.Equal(was.Set, j.Set) {
-		return was, errors.Errorf("%s holds a verdict on another question: minutes %v, text %.12s, version %q, set %q; "+
+		return errors.Errorf("%s holds a verdict on another question: minutes %v, text %.12s, version %q, set %q; "+
 			"want %v, %.12s, %q, %q, or another directory", path, was.Minutes, was.TextSHA256, was.Version, was.Set,
 			j.Report.Minutes, j.TextSHA256, j.Version, j.Set)
 	}
-	return was, nil
+	if n := j.Report.Plan.Steps; n > 0 && was.Plan.Steps > 0 && n != was.Plan.Steps {
+		return errors.Errorf("steps: got %d, but %s has trials of %d; another directory has room for them", n, j.Dir,
+			was.Plan.Steps)
+	}
+	j.Report.Plan, j.Costs = was.Plan, was.Costs
+	return nil
 }
 
 // keep writes the report.
@@ -125,8 +132,8 @@ func (j *judge) keep() error {
 		write func(io.Writer) error
 	}{
 		{certificateFile, func(w io.Writer) error { _, err := w.Write(append(data, '\n')); return err }},
-		{reportFile, j.WriteMarkdown},
-		{pageFile, j.WritePage},
+		{reportFile, j.writeMarkdown},
+		{pageFile, j.writePage},
 	} {
 		if err := file.Replace(filepath.Join(dir, f.name), f.write); err != nil {
 			return err

@@ -120,7 +120,7 @@ func (p *pace) draw(stage string) {
 	if p.done > 0 {
 		p.total = max(p.total, p.done)
 		g.Share = p.done / p.total
-		g.Left = time.Duration(float64(time.Since(p.began)) * (p.total - p.done) / p.done)
+		g.left = time.Duration(float64(time.Since(p.began)) * (p.total - p.done) / p.done)
 	}
 	p.watch(g)
 }

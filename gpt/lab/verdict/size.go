@@ -65,7 +65,8 @@ func (j *judge) pair(s Size, steps int) (p pair, err error) {
 	count, _ := p.base.Count()
 	for b, limit := range map[budget]lab.Budget{
 		parameters: {Steps: steps, Parameters: count},
-		work:       {FLOPs: float64(steps) * tokens * gpt.FLOPsPerToken(p.base) * (1 + 1e-9)}, // the same steps if equal
+		// a little more, so that equal work is the same number of steps
+		work: {FLOPs: float64(steps) * tokens * gpt.FLOPsPerToken(p.base) * (1 + 1e-9)},
 	} {
 		c, err := limit.Apply(p.plain)
 		if err == nil {

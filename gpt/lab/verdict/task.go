@@ -42,7 +42,8 @@ func list() []known {
 	recall := func(pairs, vocabulary, steps int) known {
 		return known{
 			fmt.Sprintf("multi-query-associative-recall:Vocabulary=%d,Pairs=%d,Length=%d,Train=20000,Test=200",
-				vocabulary, pairs, 4*pairs), fmt.Sprintf("recall of %d pairs", pairs),
+				vocabulary, pairs, 4*pairs),
+			fmt.Sprintf("recall of %d pairs", pairs),
 			tasks.MultiQueryRecall{Vocabulary: vocabulary, Pairs: pairs, Length: 4 * pairs}, 20000, steps, 4 * pairs,
 			vocabulary,
 		}
@@ -77,35 +78,13 @@ func taskOf(name string) known {
 // batchOfTasks is the number of rows of a step on a task.
 const batchOfTasks = 32
 
-// sizeOfTasks is the size of the models of tasks.
-func sizeOfTasks() Size { return Size{64, 2} }
-
 // taskMatters is the smallest difference of two accuracies that matters.
 const taskMatters = 0.05
-
-// planTasks chooses the tasks, and the rates of which each arm takes the better one.
-func (j *judge) planTasks() {
-	all := list()
-	j.Plan.TaskRates = []float64{3e-3, 1e-2}
-	switch m := j.Protocol.Minutes; {
-	case m >= long:
-	case m >= 10:
-		j.Plan.TaskRates, all = j.Plan.TaskRates[1:], []known{all[1], all[3], all[4]}
-	case m >= 1:
-		j.Plan.TaskRates, all = j.Plan.TaskRates[1:], []known{all[0], all[3]}
-	default: // for tests
-		j.Plan.TaskRates, all = j.Plan.TaskRates[1:], all[:1]
-		all[0].steps = 20
-	}
-	for _, t := range all {
-		j.Plan.Tasks = append(j.Plan.Tasks, TaskPlan{t.name, t.steps})
-	}
-}
 
 // askTasks trains on the tasks.
 func (j *judge) askTasks() error {
 	texts := map[string]lab.Text{}
-	for _, t := range j.Plan.Tasks {
+	for _, t := range j.Report.Plan.Tasks {
 		name, k := t.Task, taskOf(t.Task)
 		task, err := tasks.New(k.kind, tasks.Set{Train: k.train, Test: 200, Seed: 1})
 		if err != nil {
@@ -117,7 +96,7 @@ func (j *judge) askTasks() error {
 		}
 		texts[name] = lab.Text{Name: name, Corpus: task, Tokenizer: tok, Measures: []lab.Measure{Right(task)}}
 		a := Accuracy{Task: name, What: k.what, Steps: t.Steps, Chance: task.Chance, Optimum: task.Optimum.Accuracy}
-		if err := j.askTask(&a, texts[name], t.Steps, j.Plan.TaskRates, j.Base.Seed); err != nil {
+		if err := j.askTask(&a, texts[name], t.Steps, j.Report.Plan.TaskRates, j.Base.Seed); err != nil {
 			return err
 		}
 		j.Tasks = append(j.Tasks, a)
@@ -149,8 +128,9 @@ func (j *judge) askTasks() error {
 
 // askTask trains baseline and idea on a task at some rates, and compares each at its better one.
 func (j *judge) askTask(a *Accuracy, text lab.Text, steps int, rates []float64, first uint64) error {
-	base := sizeOfTasks().apply(j.Base)
-	base.Head, base.BatchSize, base.GradientAccumulationSteps, base.Threads, base.EvalIters = "linear", batchOfTasks, 1, 1, 1
+	base := j.Report.Plan.TaskSize.apply(j.Base)
+	base.Head, base.BatchSize, base.GradientAccumulationSteps = "linear", batchOfTasks, 1
+	base.Threads, base.EvalIters = 1, 1
 	k := taskOf(a.Task)
 	base.BlockSize, base.VocabSize = k.length, k.vocabulary
 	base, err := lab.Budget{Steps: steps}.Apply(base)
@@ -185,7 +165,9 @@ func (j *judge) askTask(a *Accuracy, text lab.Text, steps int, rates []float64, 
 				own = append(own, a)
 			}
 		}
-		best := slices.MaxFunc(own, func(a, b arm) int { return cmp.Compare(right(trials[a.name]), right(trials[b.name])) })
+		best := slices.MaxFunc(own, func(a, b arm) int {
+			return cmp.Compare(right(trials[a.name]), right(trials[b.name]))
+		})
 		a.Rates[side], a.Means[side], a.Diverged[side] = best.config.LearningRate, right(trials[best.name]), 0
 		for _, t := range trials[best.name] {
 			values[side] = append(values[side], t.Result.Measures[accuracy])

@@ -41,8 +41,8 @@ type level struct {
 // askText trains on text.
 func (j *judge) askText() error {
 	var levels []*level
-	for _, size := range j.Plan.Sizes {
-		p, err := j.pair(size, j.Plan.Steps)
+	for _, size := range j.Report.Plan.Sizes {
+		p, err := j.pair(size, j.Report.Plan.Steps)
 		if err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func (j *judge) askText() error {
 			return err
 		}
 	}
-	for look, seeds := range j.Plan.Looks {
+	for look, seeds := range j.Report.Plan.Looks {
 		for _, l := range levels {
 			if l.ended || len(l.losses) == 0 {
 				continue
@@ -94,7 +94,7 @@ func (j *judge) tune(l *level) error {
 	}
 	var sides [2][]candidate
 	for side, c := range []gpt.Config{l.base, l.ideas[budgets[0]]} {
-		for _, c.LearningRate = range j.Plan.Rates {
+		for _, c.LearningRate = range j.Report.Plan.Rates {
 			sides[side] = append(sides[side], candidate{j.named(side == 1, fmt.Sprintf("%v, rate %g", l.Size,
 				c.LearningRate), c), c.LearningRate})
 		}
@@ -199,7 +199,7 @@ func (l *Loss) set(j *judge, arms [2]arm, trials [2][]*lab.Trial) (err error) {
 				l.Diverged[i]++
 			}
 		}
-		grid := j.Plan.Rates
+		grid := j.Report.Plan.Rates
 		l.Edge = l.Edge || l.Rates[i] == grid[0] || l.Rates[i] == grid[len(grid)-1]
 	}
 	if l.Diverged != [2]int{} {
@@ -216,7 +216,7 @@ func (l *Loss) set(j *judge, arms [2]arm, trials [2][]*lab.Trial) (err error) {
 
 // rule is the rule of the losses.
 func (j *judge) rule() paired.Rule {
-	return paired.Rule{Difference: matters, Plan: paired.Plan{Looks: j.Plan.Looks, Boundary: paired.Pocock}}
+	return paired.Rule{Difference: matters, Plan: paired.Plan{Looks: j.Report.Plan.Looks, Boundary: paired.Pocock}}
 }
 
 // decide gives the verdicts of a look on all sizes and budgets.

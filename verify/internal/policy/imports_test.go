@@ -27,6 +27,7 @@ func TestImportDirections(t *testing.T) {
 		"gpt/decode":               {"graph", "nn", "gpt/parts", "gpt/search", "gpt/internal", "internal"},
 		"gpt/lab/paired":           {},
 		"gpt/lab/scaling":          {},
+		"gpt/lab/verdict":          {"graph", "nn", "gpt", "verify", "internal"}, // stands above verify, as examples do
 		"verify":                   {"graph", "nn", "gpt", "verify", "internal"},
 		"examples":                 {"graph", "nn", "gpt", "verify", "examples", "internal"},
 	}

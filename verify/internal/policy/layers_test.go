@@ -35,6 +35,7 @@ var layers = [][]string{
 	{"gpt/decode"},
 	{"gpt", "gpt/seq2seq", "gpt/service"},
 	{"gpt/inspect", "gpt/lab", "gpt/preference"},
+	{"gpt/lab/verdict"},
 	{"gpt/published/gguf", "gpt/text/bpe", "gpt/text/chat"},
 	{"gpt/published"},
 	{"gpt/internal/peft", "gpt/internal/gpttest"},

@@ -1,0 +1,45 @@
+package verdict_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/lab"
+	"github.com/pedestrian-ml/pedestrian/gpt/lab/verdict"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pedestrian-ml/pedestrian/verify"
+)
+
+// An idea is compared with the first recipe instead of the best one, in ten minutes, and its layer has a Case.
+func ExampleJudge() {
+	corpus, tok, err := text.Load("input.txt", "character", 64)
+	check(err)
+	idea := verdict.Idea{
+		Arm: lab.Arms("norm=rmsnorm")[0],
+		Cases: []verify.Case{{Name: "rmsnorm", Build: func(at nn.Site, x graph.Expr) graph.Expr {
+			return nn.NewRMSNorm(at).Forward(x)
+		}}},
+	}
+	r, err := verdict.Judge(context.Background(), idea, verdict.Protocol{
+		Text: lab.Text{Name: "input.txt", Corpus: corpus, Tokenizer: tok}, Dir: "out",
+		Base: gpt.Shakespeare(), Minutes: 10,
+		Plan: verdict.Plan{Tasks: []verdict.TaskPlan{}}, // without tasks
+	})
+	check(err)
+	fmt.Println(r) // a sentence for each question
+	for _, g := range r.Growth {
+		fmt.Println(g.Budget, g.Slope)
+	}
+	for _, c := range r.Checks {
+		fmt.Println(c.Name, c.Failed)
+	}
+}
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
