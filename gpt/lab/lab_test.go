@@ -357,6 +357,13 @@ func TestDirectory(t *testing.T) {
 		Training: s.Texts[0].Corpus.Train(), Validation: s.Texts[0].Corpus.Val(), Sum: "00",
 	}
 	refused(t, other, `with the text "verse" of sha256`)
+	other.Texts[0].Name = "another"
+	if err := other.claim(); err != nil { // a study may ask about further texts
+		t.Fatal(err)
+	}
+	if name, texts, err := Question(s.Dir); err != nil || name != s.Name || len(texts) != 2 || texts["another"] != "00" {
+		t.Errorf("got the texts %v of %q, %v; want both", texts, name, err)
+	}
 	files, err := filepath.Glob(filepath.Join(s.Dir, resultsDir, "*.json"))
 	if err != nil || len(files) != 6 {
 		t.Fatal(files, err)

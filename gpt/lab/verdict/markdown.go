@@ -22,7 +22,7 @@ func functions() map[string]any {
 	}
 }
 
-// String returns the questions with their answers, one in a line. It is empty for a nil Report.
+// String returns the questions with their answers, one in a line, and what was not tried. It is empty for a nil Report.
 func (r *Report) String() string {
 	if r == nil {
 		return ""
@@ -30,6 +30,9 @@ func (r *Report) String() string {
 	var b strings.Builder
 	for _, a := range r.Answers {
 		fmt.Fprintf(&b, "%s %s. %s\n", a.Question, strings.ToUpper(a.Verdict[:1])+a.Verdict[1:], a.Sentence)
+	}
+	if len(r.NotTried) > 0 {
+		fmt.Fprintf(&b, "Not tried: %s.\n", strings.Join(r.NotTried, "; "))
 	}
 	return b.String()
 }

@@ -48,6 +48,8 @@ func (r *Report) forest() *forest {
 	if widest == 0 {
 		return nil
 	}
+	unit := math.Pow(10, math.Floor(math.Log10(widest)))
+	widest = unit * math.Ceil(widest/unit) // one digit
 	x := func(v float64) float64 { return left + width/2*(1+max(-1, min(1, v/widest))) }
 	f := &forest{Zero: x(0)}
 	for _, l := range r.Losses {
