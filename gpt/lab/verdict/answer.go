@@ -20,7 +20,7 @@ func (r *Report) answer() {
 			r.Answers = append(r.Answers, a.answer())
 		}
 	}
-	for _, b := range []budget{both, parameters, work} {
+	for _, b := range budgets() {
 		if a, asked := r.onText(b); asked {
 			r.Answers = append(r.Answers, a)
 		}
@@ -101,7 +101,7 @@ func (r *Report) onText(b budget) (a Answer, asked bool) {
 	var told []string
 	exact := false
 	for _, l := range r.Losses {
-		if l.Budget != b && (b == both || l.Budget != both) {
+		if !b.holds(l.Budget) {
 			continue
 		}
 		exact = exact || l.Budget == b
@@ -153,7 +153,7 @@ func (r *Report) onText(b budget) (a Answer, asked bool) {
 func (r *Report) growth(g Growth) Answer {
 	sum := 0.0
 	for _, l := range r.Losses {
-		if l.Compared != nil && (l.Budget == g.Budget || g.Budget != both && l.Budget == both) {
+		if l.Compared != nil && g.Budget.holds(l.Budget) {
 			sum += l.Compared.Mean
 		}
 	}

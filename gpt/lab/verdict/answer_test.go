@@ -16,22 +16,25 @@ func loss(size int, b budget, verdict paired.Verdict, mean float64) Loss {
 // A verdict on text needs two sizes of one direction, of differences that matter, and none of the other direction.
 func TestOnText(t *testing.T) {
 	const better, worse, none, same = paired.Better, paired.Worse, paired.NotToldApart, paired.Same
+	list := func(list ...Loss) []Loss { return list }
 	for _, c := range []struct {
 		name   string
 		losses []Loss
 		want   string
 	}{
-		{"three", []Loss{loss(1, both, better, -1), loss(2, both, better, -1), loss(3, both, better, -1)}, "better"},
-		{"two", []Loss{loss(1, both, better, -1), loss(2, both, none, 0), loss(3, both, better, -1)}, "better"},
-		{"two worse", []Loss{loss(1, both, worse, 1), loss(2, both, none, 0), loss(3, both, worse, 1)}, "worse"},
-		{"one", []Loss{loss(1, both, better, -1), loss(2, both, none, 0), loss(3, both, none, 0)}, "not told apart"},
-		{"small", []Loss{loss(1, both, better, -1), loss(2, both, better, -.009), loss(3, both, none, 0)},
-			"not told apart"},
-		{"against", []Loss{loss(1, both, better, -1), loss(2, both, better, -1), loss(3, both, worse, 1)},
-			"not told apart"},
-		{"same", []Loss{loss(1, both, same, 0), loss(2, both, same, 0)}, "equal for every seed"},
-		{"diverged", []Loss{{Budget: both}, {Budget: both}}, "diverged"},
-		{"one budget at a size", []Loss{loss(1, both, better, -1), loss(2, parameters, better, -1)}, "better"},
+		{"three", list(loss(1, combined, better, -1), loss(2, combined, better, -1), loss(3, combined, better, -1)),
+			"better"},
+		{"two", list(loss(1, combined, better, -1), loss(2, combined, none, 0), loss(3, combined, better, -1)), "better"},
+		{"worse", list(loss(1, combined, worse, 1), loss(2, combined, none, 0), loss(3, combined, worse, 1)), "worse"},
+		{"one", list(loss(1, combined, better, -1), loss(2, combined, none, 0)), "not told apart"},
+		{"small", list(loss(1, combined, better, -1), loss(2, combined, better, -.009)), "not told apart"},
+		{
+			"against", list(loss(1, combined, better, -1), loss(2, combined, better, -1), loss(3, combined, worse, 1)),
+			"not told apart",
+		},
+		{"same", list(loss(1, combined, same, 0), loss(2, combined, same, 0)), "equal for every seed"},
+		{"diverged", list(Loss{Budget: combined}, Loss{Budget: combined}), "diverged"},
+		{"one budget at a size", list(loss(1, combined, better, -1), loss(2, parameters, better, -1)), "better"},
 	} {
 		r := &Report{Losses: c.losses}
 		b := c.losses[len(c.losses)-1].Budget
@@ -39,7 +42,7 @@ func TestOnText(t *testing.T) {
 			t.Errorf("%s: got %+v, %v; want %s", c.name, a, asked, c.want)
 		}
 	}
-	if _, asked := (&Report{Losses: []Loss{loss(1, both, better, -1)}}).onText(work); asked {
+	if _, asked := (&Report{Losses: []Loss{loss(1, combined, better, -1)}}).onText(work); asked {
 		t.Error("a budget that no size has alone is not asked about")
 	}
 }
@@ -73,7 +76,7 @@ func TestConfirmed(t *testing.T) {
 func TestGrowth(t *testing.T) {
 	j := &judge{Report: &Report{Plan: Plan{Sizes: make([]Size, 3)}}}
 	for i, parameters := range []int64{1 << 10, 1 << 12, 1 << 14} { // −0.01 for twice the parameters
-		l := loss(i, both, paired.Better, -.1-.02*float64(i))
+		l := loss(i, combined, paired.Better, -.1-.02*float64(i))
 		l.Parameters[0] = parameters
 		l.differences = map[uint64]float64{}
 		for seed := range uint64(4) {
@@ -105,7 +108,9 @@ func TestGrowth(t *testing.T) {
 
 // A picture holds every comparison.
 func TestForest(t *testing.T) {
-	r := &Report{Losses: []Loss{loss(1, both, paired.Better, -.1), loss(2, both, paired.Worse, .2), {Budget: both}}}
+	r := &Report{Losses: []Loss{
+		loss(1, combined, paired.Better, -.1), loss(2, combined, paired.Worse, .2), {Budget: combined},
+	}}
 	f := r.forest()
 	if len(f.Lines) != 2 || f.Lines[0].Mean >= f.Zero || f.Lines[1].Mean <= f.Zero || f.Lines[0].Class != "better" {
 		t.Errorf("got %+v", f)

@@ -43,18 +43,18 @@ func (j *judge) measure() error {
 // cost times the steps of idea and baseline in turn.
 func (j *judge) cost(p pair) (c Cost, err error) {
 	c.Size = p.Size
-	var both [2]*gpt.Trainer
+	var trainers [2]*gpt.Trainer
 	for i, config := range []gpt.Config{p.base, p.plain} {
 		config.Context = j.ctx
 		c.Parameters[i], _ = config.Count()
 		c.FLOPs[i] = gpt.FLOPsPerToken(config)
-		if both[i], err = gpt.NewTrainer(config, j.Protocol.Text.Corpus, j.Protocol.Text.Tokenizer); err != nil {
+		if trainers[i], err = gpt.NewTrainer(config, j.Protocol.Text.Corpus, j.Protocol.Text.Tokenizer); err != nil {
 			return c, err
 		}
-		if c.Memory[i], err = lab.Memory().Of(j.ctx, both[i]); err != nil {
+		if c.Memory[i], err = lab.Memory().Of(j.ctx, trainers[i]); err != nil {
 			return c, err
 		}
-		if state, err := lab.State().Of(j.ctx, both[i]); err == nil { // no decoder is no error
+		if state, err := lab.State().Of(j.ctx, trainers[i]); err == nil { // no decoder is no error
 			c.State[i] = state
 		}
 	}
@@ -63,7 +63,7 @@ func (j *judge) cost(p pair) (c Cost, err error) {
 	var ratios []float64
 	for n := range warm + timed {
 		var took [2]float64
-		for i, t := range both {
+		for i, t := range trainers {
 			if j.ctx.Err() != nil {
 				return c, context.Cause(j.ctx)
 			}

@@ -22,16 +22,16 @@ type Growth struct {
 
 // grow computes the growth within each budget that holds at every size.
 func (j *judge) grow() {
-	for _, b := range []budget{both, parameters, work} {
+	for _, b := range budgets() {
 		var sizes []float64 // log₂ of the parameters
 		var list []Loss
 		for _, l := range j.Losses {
-			if (l.Budget == b || b != both && l.Budget == both) && l.Compared != nil {
+			if b.holds(l.Budget) && l.Compared != nil {
 				list, sizes = append(list, l), append(sizes, math.Log2(float64(l.Parameters[0])))
 			}
 		}
-		own := slices.ContainsFunc(list, func(l Loss) bool { return l.Budget == b })
-		if len(list) < len(j.Report.Plan.Sizes) || !own {
+		exact := slices.ContainsFunc(list, func(l Loss) bool { return l.Budget == b })
+		if len(list) < len(j.Report.Plan.Sizes) || !exact {
 			continue
 		}
 		var slopes []float64

@@ -32,8 +32,14 @@ type budget string
 const (
 	parameters budget = "parameters"
 	work       budget = "FLOPs"
-	both       budget = "parameters and FLOPs"
+	combined   budget = "parameters and FLOPs"
 )
+
+// budgets lists the budgets in the order of a report.
+func budgets() []budget { return []budget{combined, parameters, work} }
+
+// holds reports whether a comparison within a budget holds b equal.
+func (b budget) holds(within budget) bool { return within == b || b != combined && within == combined }
 
 // pair is the baseline at a size, and the idea within the budgets of the baseline.
 type pair struct {
@@ -81,14 +87,14 @@ func (j *judge) pair(s Size, steps int) (p pair, err error) {
 	a, held := p.ideas[parameters]
 	b, also := p.ideas[work]
 	if held && also && a.NInner == b.NInner && a.MaxIters == b.MaxIters {
-		p.ideas = map[budget]gpt.Config{both: a}
+		p.ideas = map[budget]gpt.Config{combined: a}
 	}
 	return p, nil
 }
 
 // budgets lists the budgets of a pair in their order.
 func (p pair) budgets() (list []budget) {
-	for _, b := range []budget{both, parameters, work} {
+	for _, b := range budgets() {
 		if _, ok := p.ideas[b]; ok {
 			list = append(list, b)
 		}

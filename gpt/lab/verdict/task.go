@@ -159,13 +159,13 @@ func (j *judge) askTask(a *Accuracy, text lab.Text, steps int, rates []float64, 
 	}
 	var values [2][]float64
 	for side := range 2 {
-		var own []arm
+		var candidates []arm
 		for i, a := range arms {
 			if i%2 == side {
-				own = append(own, a)
+				candidates = append(candidates, a)
 			}
 		}
-		best := slices.MaxFunc(own, func(a, b arm) int {
+		best := slices.MaxFunc(candidates, func(a, b arm) int {
 			return cmp.Compare(right(trials[a.name]), right(trials[b.name]))
 		})
 		a.Rates[side], a.Means[side], a.Diverged[side] = best.config.LearningRate, right(trials[best.name]), 0
