@@ -361,7 +361,8 @@ func TestDirectory(t *testing.T) {
 	if err := other.claim(); err != nil { // a study may ask about further texts
 		t.Fatal(err)
 	}
-	if name, texts, err := Question(s.Dir); err != nil || name != s.Name || len(texts) != 2 || texts["another"] != "00" {
+	name, texts, err := Question(s.Dir)
+	if err != nil || name != s.Name || len(texts) != 2 || texts["another"] != "00" {
 		t.Errorf("got the texts %v of %q, %v; want both", texts, name, err)
 	}
 	files, err := filepath.Glob(filepath.Join(s.Dir, resultsDir, "*.json"))

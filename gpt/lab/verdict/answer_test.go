@@ -24,7 +24,8 @@ func TestOnText(t *testing.T) {
 	}{
 		{"three", list(loss(1, combined, better, -1), loss(2, combined, better, -1), loss(3, combined, better, -1)),
 			"better"},
-		{"two", list(loss(1, combined, better, -1), loss(2, combined, none, 0), loss(3, combined, better, -1)), "better"},
+		{"two", list(loss(1, combined, better, -1), loss(2, combined, none, 0), loss(3, combined, better, -1)),
+			"better"},
 		{"worse", list(loss(1, combined, worse, 1), loss(2, combined, none, 0), loss(3, combined, worse, 1)), "worse"},
 		{"one", list(loss(1, combined, better, -1), loss(2, combined, none, 0)), "not told apart"},
 		{"small", list(loss(1, combined, better, -1), loss(2, combined, better, -.009)), "not told apart"},
