@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"regexp"
 	"slices"
@@ -39,10 +40,14 @@ func board(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	b := &verdicts{inquiry: q, left: left}
 	for i, idea := range ideas {
 		if q.report {
-			if r, err := verdict.Read(q.Dir, idea.Name); err == nil {
+			r, err := verdict.Read(q.Dir, idea.Name)
+			switch {
+			case err == nil:
 				b.rows = append(b.rows, r)
-			} else {
-				b.left = append(b.left, fmt.Sprintf("%s: %v", idea.Name, err))
+			case errors.Is(err, fs.ErrNotExist):
+				b.waiting = append(b.waiting, idea.Name)
+			default:
+				return err
 			}
 			continue
 		}
@@ -69,7 +74,7 @@ func (q *inquiry) ideas() (ideas []lab.Arm, left []string, err error) {
 	for _, p := range all {
 		for _, name := range p.names {
 			v := p.name + "=" + name
-			if !matches(v, words(q.parts)) {
+			if chosen := words(q.parts); !slices.Contains(chosen, "all") && !matches(v, chosen) {
 				continue
 			}
 			var first error
@@ -109,8 +114,9 @@ func same(a, b gpt.Config) bool {
 // verdicts are the rows of a board.
 type verdicts struct {
 	*inquiry
-	rows []*verdict.Report
-	left []string
+	rows    []*verdict.Report
+	left    []string // with the reason
+	waiting []string // without a verdict in out_dir
 }
 
 // command returns the command that repeats a row.
@@ -143,6 +149,9 @@ func (v *verdicts) print(w io.Writer) error {
 	}
 	for _, l := range v.left {
 		fmt.Fprintf(out, "- %s\n", l)
+	}
+	if len(v.waiting) > 0 {
+		fmt.Fprintf(out, "\nNot asked yet: %s.\n", strings.Join(v.waiting, ", "))
 	}
 	return out.Flush()
 }
@@ -188,7 +197,11 @@ func onText(r *verdict.Report, budget string) string {
 	if r.Wrong() {
 		return "wrong"
 	}
-	return strings.TrimSpace(cmp.Or(verdictOf(r, budget), "not asked") + " " + strings.Join(list, ", "))
+	told := cmp.Or(verdictOf(r, budget), "not asked")
+	if len(list) == 0 {
+		return told
+	}
+	return told + ": " + strings.ReplaceAll(strings.Join(list, ", "), "-", "−")
 }
 
 func growth(r *verdict.Report) string {
