@@ -22,8 +22,12 @@ type Config struct {
 	// Carry trains by truncated backpropagation through time: each row of a batch walks through the text, and the
 	// states of its recurrences at the end of a step are those at the beginning of the next.
 	Carry bool
-	Parts parts.Registry // user-defined variants in addition to the library's; not in files
-	Hooks train.Hooks    // code that a run calls; not in files, so Resume needs it again
+	// DrawnTokens is the number of tokens that are drawn when the model writes, those of its tokenizer. A network may
+	// have logits for more, as in a published model whose vocab_size is padded. 0 means all V. It is in no file: the
+	// tokenizer says it, and NewTrainer and those who open a model with its tokenizer set it.
+	DrawnTokens int
+	Parts       parts.Registry // user-defined variants beside the library's; not in files
+	Hooks       train.Hooks    // code that a run calls; not in files, so Resume needs it again
 }
 
 // Network describes what a model computes. Zero means the default where a field says so; [Config.Resolved] fills it in.

@@ -50,6 +50,7 @@ func (m *Model) network() decode.Network {
 		Graph:      m.Graph,
 		Context:    p.BlockSize,
 		Vocabulary: p.VocabSize,
+		Drawn:      min(p.DrawnTokens, p.VocabSize),
 		Build: func(s graph.Scope, batch int, positions graph.Expr, caches nn.Caches) decode.Layers {
 			at := p.site(s, batch, positions)
 			at.Caches = caches

@@ -33,6 +33,7 @@ func (s Source) Open(own ...text.Kind) (*Model, text.Tokenizer, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	s.Config.DrawnTokens = tok.Size()
 	m, err := s.Model(graph.New(graph.Float32, 1))
 	if err != nil {
 		return nil, nil, err

@@ -191,7 +191,8 @@ func (m *Model) fields() made.Network {
 // does not train.
 func (m *Model) withConfig() made.Network {
 	all := m.fields()
-	all.Config = m.Config.NetworkFields().Without("dropout").Lines()
+	all.Config = append(m.Config.NetworkFields().Without("dropout").Lines(),
+		fmt.Sprintf("DrawnTokens %d", m.Config.DrawnTokens))
 	return all
 }
 

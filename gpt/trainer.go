@@ -51,6 +51,7 @@ func trainerAt(
 	if c.VocabSize == 0 {
 		c.VocabSize = tok.Size()
 	}
+	c.DrawnTokens = tok.Size()
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}

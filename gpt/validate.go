@@ -66,6 +66,9 @@ func (c Config) validated() (p plan, o outline, err error) {
 	if err := c.NetworkFields().Check(); err != nil {
 		return p, o, err
 	}
+	if c.DrawnTokens < 0 {
+		return p, o, errors.Errorf("DrawnTokens: got %d, want 0 for all, or more", c.DrawnTokens)
+	}
 	p = c.planned()
 	if err := p.design.Validate(c.BlockSize); err != nil {
 		return p, o, err

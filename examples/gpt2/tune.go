@@ -43,6 +43,7 @@ func (s source) merged(o options) (m *gpt.Model, err error) {
 			return nil, err
 		}
 	}
+	files.Config.DrawnTokens = s.tok.Size()
 	m, err = files.Model(graph.New(graph.Float32, 1))
 	if err != nil || o.adapter == "" {
 		return m, err

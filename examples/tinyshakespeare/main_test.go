@@ -527,3 +527,20 @@ func TestStandin(t *testing.T) {
 		}
 	}
 }
+
+// A network may have more tokens than the text: the program says so before the first step, and writes none of them.
+func TestPaddedVocabulary(t *testing.T) {
+	dir := t.TempDir()
+	out := mustDo(t, small(t, dir, "-vocab_size", "5000", "-max_iters", "1", "-tokens", "40")...)
+	before, _, _ := strings.Cut(out, "step 1:")
+	if want := "vocab_size 5,000: the model never writes the 4,9"; !strings.Contains(before, want) {
+		t.Errorf("got %s, want %q in it", before, want)
+	}
+	if !strings.Contains(out, "40 characters, ") {
+		t.Errorf("got %s, want a sample", out)
+	}
+	mustDo(t, "-sample_only", "-out_dir", dir, "-tokens", "40")
+	if out := mustDo(t, small(t, t.TempDir(), "-max_iters", "1")...); strings.Contains(out, "never writes") {
+		t.Errorf("got %s, want no word of other tokens", out)
+	}
+}

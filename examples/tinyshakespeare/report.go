@@ -66,6 +66,10 @@ func newReport(
 	r.Header("text: "+source.Name,
 		fmt.Sprintf("%s tokens, %d different", program.Thousands(tokens+held), t.Tokenizer.Size()),
 		program.Thousands(tokens)+" to train on, "+program.Thousands(held)+" to validate")
+	if size := t.Tokenizer.Size(); c.VocabSize > size {
+		r.Print("vocab_size %s: the model never writes the %s tokens that the text's tokenizer lacks",
+			program.Thousands(c.VocabSize), program.Thousands(c.VocabSize-size))
+	}
 	if r.unit == "character" && source.Floor > 0 {
 		r.floor = source.Floor
 		r.Print("this text has %.4f nats per character: no model stays below it for long", r.floor)

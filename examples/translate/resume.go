@@ -89,5 +89,6 @@ func (c *corpus) fit(config seq2seq.Config) (seq2seq.Config, error) {
 			return config, errors.Errorf("%s: got %d, but "+f.what, f.name, *f.field, f.value)
 		}
 	}
+	config.DrawnTokens = c.target.Size()
 	return config, nil
 }

@@ -55,7 +55,8 @@ func (h *hypotheses) Step(tokens []int) (graph.Tensor, error) {
 			tokens = append(tokens, slices.Repeat([]int{id}, h.batch)...)
 		}
 	}
-	return h.feed(tokens)
+	logits, err := h.feed(tokens)
+	return search.First(logits, h.choices), err
 }
 
 // Fork copies the caches of the layers and the tokens, whose newer half is fed again when the context is full.

@@ -12,6 +12,7 @@ import (
 type window struct {
 	batch, size int            // number of texts, of tokens that the context holds
 	vocabulary  int            // V
+	choices     int            // number of tokens that are drawn
 	graph       *graph.Graph   // of the weights
 	changes     uint64         // count of changes to the weights when the context was fed
 	one         *Steps         // for one token, if all layers are cached
@@ -41,7 +42,8 @@ const FewTokens = 64
 
 func newWindow(n Network, batch int) (w *window, err error) {
 	w = &window{
-		batch: batch, size: n.Context, vocabulary: n.Vocabulary, graph: n.Graph, caches: nn.Caches{},
+		batch: batch, size: n.Context, vocabulary: n.Vocabulary, choices: n.Choices(),
+		graph: n.Graph, caches: nn.Caches{},
 		check: n.CheckMemory,
 		fits:  FewTokens,
 	}

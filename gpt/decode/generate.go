@@ -113,7 +113,7 @@ func (s *Session) draw(
 		if !r.open() || len(r.waiting) > 0 {
 			continue
 		}
-		id, err := samplers[b].Draw(logits.Row(b), r.seen.IDs()...)
+		id, err := samplers[b].Draw(search.First(logits.Row(b), s.context.choices), r.seen.IDs()...)
 		if errors.Is(err, search.ErrEnd) {
 			r.left = 0
 			continue

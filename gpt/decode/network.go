@@ -1,6 +1,8 @@
 package decode
 
 import (
+	"cmp"
+
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
@@ -12,6 +14,7 @@ type Network struct {
 	Graph      *graph.Graph // holds the weights
 	Context    int          // largest number of tokens that the network reads at once
 	Vocabulary int          // number of logits V
+	Drawn      int          // number of tokens that are drawn, 0 … Drawn−1; 0: all V
 
 	// Build declares the layers at s, in a sibling of Graph, for batch texts of tokens at the given positions. The
 	// layers share the caches, which are nil if they need no Step.
@@ -50,6 +53,10 @@ func (n Network) Check(batch int) error {
 		return errors.Errorf("network: got a batch of %d, a context of %d and a vocabulary of %d, "+
 			"want 1 or more of each", batch, n.Context, n.Vocabulary)
 	}
+	if n.Drawn < 0 || n.Drawn > n.Vocabulary {
+		return errors.Errorf("network: drawn: got %d tokens, want 0 for all, to the vocabulary of %d",
+			n.Drawn, n.Vocabulary)
+	}
 	if size := max(n.Context, n.Vocabulary); float64(batch)*float64(size) > field.MaxSize {
 		return errors.Errorf("network: got a batch of %d × %d tokens or logits, want at most %d",
 			batch, size, field.MaxSize)
@@ -70,6 +77,9 @@ func (n Network) layers(g *graph.Graph, batch int, positions graph.Expr, caches 
 	}
 	return l, nil
 }
+
+// Choices returns the number of tokens that may be drawn.
+func (n Network) Choices() int { return cmp.Or(n.Drawn, n.Vocabulary) }
 
 // CheckTokens returns an error if a token is outside the vocabulary.
 func (n Network) CheckTokens(tokens []int) error { return checkTokens(tokens, n.Vocabulary) }

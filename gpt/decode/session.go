@@ -48,7 +48,7 @@ func New(n Network, batch int) (*Session, error) {
 	}
 	s := &Session{context: w, rows: make([]row, batch)}
 	for b := range s.rows {
-		s.rows[b].seen = search.NewSeen(n.Vocabulary)
+		s.rows[b].seen = search.NewSeen(n.Choices())
 	}
 	return s, nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
@@ -472,4 +473,29 @@ func TestModelType(t *testing.T) {
 	c.VocabSize, c.Head, c.Parametrization, c.BaseWidth, c.QKSize, c.VSize = 41, "tied", "mup", 8, 0, 0
 	_, err = published.ModelType(c)
 	gpttest.MustContain(t, err, "parametrization: got mup, want standard")
+}
+
+// A published vocabulary may be padded to a multiple of 64: none of the tokens that the tokenizer lacks is drawn.
+func TestPaddedVocabulary(t *testing.T) {
+	c := gpttest.Networks()["qwen3"]
+	c.VocabSize = 512
+	tok, err := text.NewCharacters("abcdefg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := gpttest.Exported(t, gpttest.Model(t, c), tok, safetensors.F32)
+	for _, crop := range []int{0, 3} {
+		m, tok, err := published.Open(dir)
+		if crop > 0 {
+			m, tok, err = published.OpenCropped(dir, crop)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range m.Generate(t.Context(), tok, "a", 40, search.NewSampler(1)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 }

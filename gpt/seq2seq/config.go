@@ -3,6 +3,7 @@ package seq2seq
 import (
 	"cmp"
 	"flag"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -23,7 +24,10 @@ type Config struct {
 	TargetVocab    int
 	train.Training // LRDecayIters 0 means "at MaxIters"
 	train.Run
-	Parts parts.Registry // your own variants, except blocks and heads; not in files
+	// DrawnTokens is the number of tokens that are written, those of the target's vocabulary; 0 means all. It is not in
+	// files, where the vocabulary says it: LoadModel and Resume set it.
+	DrawnTokens int
+	Parts       parts.Registry // your own variants, except blocks and heads; not in files
 }
 
 // Resolved returns c with zeros replaced by the defaults that they stand for.
@@ -58,7 +62,9 @@ func (c *Config) networkFields() field.List {
 }
 
 // network returns the fields that change what a graph computes when it does not train, with their values.
-func (c Config) network() []string { return c.networkFields().Without("dropout").Lines() }
+func (c Config) network() []string {
+	return append(c.networkFields().Without("dropout").Lines(), fmt.Sprintf("DrawnTokens %d", c.DrawnTokens))
+}
 
 // Flags registers every field with fs under its JSON name, with the current value in c as the default.
 func (c *Config) Flags(fs *flag.FlagSet) {
@@ -120,6 +126,9 @@ func (c Config) Validate() error {
 func (c Config) ValidateModel() error {
 	if err := c.networkFields().Check(); err != nil {
 		return err
+	}
+	if c.DrawnTokens < 0 {
+		return errors.Errorf("DrawnTokens: got %d, want 0 for all, or more", c.DrawnTokens)
 	}
 	names, design := parts.Names(c.known().Attentions), c.design()
 	if got := design.Stack.Attention; !slices.Contains(names, got) { // a list

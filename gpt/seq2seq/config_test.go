@@ -108,7 +108,7 @@ func TestConfigNames(t *testing.T) {
 	c.Flags(fs)
 	groups := []string{"Rope", "Experts", "Sublayers"}
 	fields := slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[Config]()), func(f reflect.StructField) bool {
-		return f.Anonymous || slices.Contains([]string{"Options", "With", "Parts", "Context"}, f.Name) ||
+		return f.Anonymous || slices.Contains([]string{"Options", "With", "Parts", "Context", "DrawnTokens"}, f.Name) ||
 			slices.Contains(groups, f.Name)
 	})
 	for _, group := range []reflect.Type{

@@ -89,6 +89,7 @@ func ReadState(cp *checkpoint.Checkpoint, own ...parts.Registry) (s State, err e
 	if err := s.Config.checkVocabularies(s.Source, s.Target); err != nil {
 		return s, errors.Wrapf(err, "checkpoint %s: %s", cp.Path, train.StateFile)
 	}
+	s.Config.DrawnTokens = s.Target.Size()
 	if w := s.Config.Options.Get("window"); s.Format == 1 && w > 0 {
 		s.Config.Options.Offer("window", w/2+1)
 	}
@@ -121,7 +122,7 @@ func Resume(c Config, pairs Pairs, source, target *Vocabulary, cp *checkpoint.Ch
 	if err != nil {
 		return nil, err
 	}
-	c.Stack = c.Stack.Resumed(s.Config.Stack)
+	c.Stack, c.DrawnTokens = c.Stack.Resumed(s.Config.Stack), s.Config.DrawnTokens
 	if err := c.ResumeDiff(s.Config); err != nil {
 		return nil, errors.Wrapf(err, "checkpoint %s", cp.Path)
 	}

@@ -1,6 +1,7 @@
 package seq2seq
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -238,7 +239,7 @@ func (p *predictor) Step(tokens []int) (graph.Tensor, error) {
 		return graph.Tensor{}, err
 	}
 	p.written++
-	return t.write.Value(), nil
+	return search.First(t.write.Value(), cmp.Or(t.config.DrawnTokens, t.config.TargetVocab)), nil
 }
 
 // Fork copies a hypothesis. If one of the two does not exist, the next Step returns an error.

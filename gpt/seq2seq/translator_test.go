@@ -291,3 +291,30 @@ func TestAttentions(t *testing.T) {
 		t.Errorf("got %v, and by default %s", list, (Config{}).attention().Name)
 	}
 }
+
+// A model with more logits than its target's vocabulary has tokens writes none of the others, once it is opened or
+// resumed; a search sees only these.
+func TestDrawnTokens(t *testing.T) {
+	c := small()
+	c.TargetVocab, c.SourceVocab = 300, 300
+	tr, err := NewTrainer(c, backwards{})
+	check(t, err)
+	v := abc(t, "de")
+	cp := saved(t, tr, v, "", nil)
+	opened, _, err := LoadModel(cp)
+	check(t, err)
+	resumed, err := Resume(c, backwards{}, v, v, cp)
+	check(t, err)
+	for name, m := range map[string]*Model{"opened": opened, "resumed": resumed.Model} {
+		w := translatorOf(t, m, 2, 3)
+		greedy, err := w.Greedy(t.Context(), [][]int{{4, 5}, {6}})
+		check(t, err)
+		beams, err := w.Beam(t.Context(), [][]int{{4, 5}, {6}}, nil)
+		check(t, err)
+		for _, h := range slices.Concat(greedy, beams[0], beams[1]) {
+			if slices.ContainsFunc(h.Tokens, func(id int) bool { return id >= v.Size() }) {
+				t.Errorf("%s: wrote %v, want tokens below %d", name, h.Tokens, v.Size())
+			}
+		}
+	}
+}

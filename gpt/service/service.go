@@ -118,9 +118,9 @@ func (s *Service) check(ctx context.Context, r Request) error {
 		return errors.Errorf("prompt: got %d tokens, want 1 to the context of %d", len(r.Prompt), s.lanes.net.Context)
 	case r.Tokens < 0:
 		return errors.Errorf("tokens: got %d to draw, want 0 or more", r.Tokens)
-	case r.Top < 0 || r.Top > s.lanes.net.Vocabulary:
-		return errors.Errorf("top: got %d tokens to report, want 0 to the vocabulary of %d",
-			r.Top, s.lanes.net.Vocabulary)
+	case r.Top < 0 || r.Top > s.lanes.net.Choices():
+		return errors.Errorf("top: got %d tokens to report, want 0 to the %d that are drawn",
+			r.Top, s.lanes.net.Choices())
 	}
 	if err := s.lanes.net.CheckTokens(r.Prompt); err != nil {
 		return errors.Wrap(err, "prompt")

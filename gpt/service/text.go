@@ -30,7 +30,7 @@ func newText(ctx context.Context, r Request, n decode.Network) *text {
 	r.Tokens = min(r.Tokens, n.Context-len(r.Prompt)+1)
 	t := &text{
 		Request: r, ctx: ctx, left: r.Tokens, drawn: make(chan Drawn, r.Tokens),
-		seen: search.NewSeen(n.Vocabulary),
+		seen: search.NewSeen(n.Choices()),
 	}
 	t.seen.Add(r.Prompt...)
 	return t
@@ -156,11 +156,12 @@ func (s *Service) draw() {
 		return
 	}
 	logits, err := s.lanes.feed(list, tokens)
+	choices := s.lanes.net.Choices()
 	more, failed := make([]bool, len(list)), make([]error, len(list))
 	var group sync.WaitGroup
 	for i, lane := range list {
 		if failed[i] = err; err == nil { // a sampler goes through the entire vocabulary
-			group.Go(func() { more[i], failed[i] = s.active[lane].take(logits.Row(i)) })
+			group.Go(func() { more[i], failed[i] = s.active[lane].take(search.First(logits.Row(i), choices)) })
 		}
 	}
 	group.Wait()

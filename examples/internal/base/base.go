@@ -20,11 +20,12 @@ import (
 
 // Open builds the model of files on an empty Graph, and opens its tokenizer.
 func Open(g *graph.Graph, s gpt.Source) (*gpt.Model, text.Tokenizer, error) {
-	m, err := s.Model(g)
+	tok, err := Tokenizer(s.Checkpoint)
 	if err != nil {
 		return nil, nil, err
 	}
-	tok, err := Tokenizer(s.Checkpoint)
+	s.Config.DrawnTokens = tok.Size()
+	m, err := s.Model(g)
 	return m, tok, err
 }
 
