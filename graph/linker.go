@@ -59,6 +59,10 @@ func (l *linker) op(n *G.Node) (o *plan.Op, err error) {
 	}()
 	o = &plan.Op{
 		Name: describeOp(scope, l.g.source[n.ID()], n.Op()), Forward: forward, Output: slices.Contains(l.outputs, n),
+		Rows: 1,
+	}
+	if shape := n.Shape(); len(shape) == 2 {
+		o.Rows = shape[0]
 	}
 	for _, c := range children {
 		if !l.folded[c] {

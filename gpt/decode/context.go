@@ -5,6 +5,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pkg/errors"
 )
 
 // window holds the context, that is, the tokens from which the next ones are predicted, and the programs that append to
@@ -69,6 +70,21 @@ func newWindow(n Network, batch int) (w *window, err error) {
 		return w, nil
 	}
 	return w, n.CheckSteps()
+}
+
+// origin adds to an error of logits that are not finite which layer's result was the first.
+func (w *window) origin(err error) error {
+	program := w.newest
+	if w.rerun != nil {
+		program = w.rerun.program
+	}
+	if !errors.Is(err, graph.ErrNotFinite) || program == nil {
+		return err
+	}
+	if first := program.NotFinite(); errors.Is(first, graph.ErrNotFinite) {
+		return errors.WithMessagef(first, "%v; first", err)
+	}
+	return err
 }
 
 func (w *window) reset() { w.tokens = w.tokens[:0] }

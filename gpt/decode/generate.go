@@ -119,7 +119,7 @@ func (s *Session) draw(
 			continue
 		}
 		if err != nil {
-			yield(Token{Row: b}, errors.Wrap(s.inRow(b, err), "generate"))
+			yield(Token{Row: b}, errors.Wrap(s.inRow(b, s.context.origin(err)), "generate"))
 			return false
 		}
 		r.waiting = append(r.waiting, id)

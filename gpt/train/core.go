@@ -1,6 +1,7 @@
 package train
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"sync"
@@ -127,18 +128,36 @@ func (c *Core) run(p *graph.Program) (float64, error) {
 	}
 	loss := p.Loss()
 	if math.IsNaN(loss) || math.IsInf(loss, 0) {
-		return 0, c.diagnose(loss)
+		return 0, c.diagnose(p, loss)
 	}
 	return loss, nil
 }
 
-// diagnose returns an error that names the reason for a loss that is not finite: a weight, or otherwise the loss
-// itself.
-func (c *Core) diagnose(loss float64) error {
+// diagnose returns an error that names the reason for a loss of p that is not finite: a weight, or otherwise the first
+// operation whose result is not finite.
+func (c *Core) diagnose(p *graph.Program, loss float64) error {
 	for _, p := range c.graph.Params() {
 		if err := p.Tensor().Finite(p.Name()); err != nil {
 			return err
 		}
 	}
-	return errors.Wrapf(graph.ErrNotFinite, "the loss is %v, all weights are finite", loss)
+	said := fmt.Sprintf("the loss is %v, all weights are finite", loss)
+	if err := p.NotFinite(); err != nil {
+		return errors.WithMessage(err, said+"; first")
+	}
+	return errors.Wrap(graph.ErrNotFinite, said)
+}
+
+// origin adds to the error of a gradient that is not finite where the backward pass of the last micro-batch met the
+// first such gradient: from there on all layers below have one.
+func (c *Core) origin(err error) error {
+	if !errors.Is(err, graph.ErrNotFinite) {
+		return err
+	}
+	for _, x := range c.backward.Watch(nil) {
+		if bad := c.backward.Grad(x).Finite(x.Name()); bad != nil {
+			return errors.WithMessagef(err, "the backward pass met the first one at %s", x.Name())
+		}
+	}
+	return err
 }

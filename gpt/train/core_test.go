@@ -2,6 +2,7 @@ package train
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -78,11 +79,14 @@ func TestStepRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := w.Tensor().Floats()
-	for _, bad := range []float64{math.NaN(), math.Inf(1)} {
+	kinds := map[float64]string{math.NaN(): "sub: entry 0 is NaN", math.Inf(1): "square: entry 0 is +Inf"}
+	for bad, begins := range kinds {
 		x = bad
 		_, err := core.Step()
-		if !errors.Is(err, graph.ErrNotFinite) || !strings.Contains(err.Error(), "step 2: the loss is ") {
-			t.Errorf("x = %v: got error %v", bad, err)
+		want := fmt.Sprintf("step 2: micro-batch 1 of 1: the loss is %v, all weights are finite; first: %s: ",
+			bad, begins)
+		if !errors.Is(err, graph.ErrNotFinite) || !strings.Contains(err.Error(), want) {
+			t.Errorf("x = %v: got error %v, want %q in it", bad, err, want)
 		}
 	}
 	if got := w.Tensor().Floats(); got[0] != before[0] || got[1] != before[1] || core.Done != 1 ||
@@ -91,7 +95,7 @@ func TestStepRefused(t *testing.T) {
 	}
 	x = 0
 	w.Tensor().Set(1, math.NaN())
-	if _, err := core.Step(); err == nil || !strings.Contains(err.Error(), "step 2: w: entry 1 is NaN") {
+	if _, err := core.Step(); err == nil || !strings.Contains(err.Error(), "step 2: micro-batch 1 of 1: w: entry 1 is NaN") {
 		t.Errorf("got error %v", err)
 	}
 }

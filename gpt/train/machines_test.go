@@ -116,12 +116,12 @@ func TestMachinesDrift(t *testing.T) {
 				w.Set(1, w.At(1)+1)
 			}
 		},
-		"rank 1: step 31: the loss is ": func(step int, _ graph.Tensor, x *float64) {
+		"rank 1: step 31: micro-batch 3 of 4: the loss is ": func(step int, _ graph.Tensor, x *float64) {
 			if step == at {
 				*x = 1e30
 			}
 		},
-		"rank 1: step 31: w: entry 0 is NaN": func(step int, w graph.Tensor, _ *float64) {
+		"rank 1: step 31: micro-batch 3 of 4: w: entry 0 is NaN": func(step int, w graph.Tensor, _ *float64) {
 			if step == at {
 				w.Set(0, math.NaN())
 			}

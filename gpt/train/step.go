@@ -23,7 +23,8 @@ type Progress struct {
 }
 
 // Step trains on the next batch, completely or not at all. A loss or gradient that is not finite is an error,
-// graph.ErrNotFinite, that names the tensor; the next Step then repeats this one. An update that overflows is an error,
+// graph.ErrNotFinite, that names the step, the micro-batch, and the weight or the operation with its layer and row where
+// the first such number stands; the next Step then repeats this one. An update that overflows is an error,
 // too, but the numbers that it overwrote are lost: resume from a checkpoint.
 func (c *Core) Step() (p Progress, err error) {
 	if err := c.begin(); err != nil {
@@ -49,6 +50,7 @@ func (c *Core) Step() (p Progress, err error) {
 	if err == nil {
 		c.Averages() // before the first step they are the weights
 		p.Norm, err = c.optimizer.Update(c.backward, p.LR)
+		err = c.origin(err)
 	}
 	if err == nil || c.alone() {
 		// not earlier: gradients are sent until the update
@@ -146,7 +148,7 @@ func (c *Core) accumulate(p *Progress, counted [][]float64) (losses []float64, e
 			}
 		}
 		if losses[micro], err = c.run(c.backward); err != nil {
-			return nil, err
+			return nil, errors.WithMessagef(err, "micro-batch %d of %d", micro+1, n)
 		}
 		c.count(counted)
 		c.carry.store(c.backward, micro)

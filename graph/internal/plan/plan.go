@@ -8,6 +8,7 @@ import "github.com/pkg/errors"
 // Op is an operation of a program, or a value that exists before the program runs.
 type Op struct {
 	Name   string
+	Rows   int // number of rows of the result
 	Inputs []*Op
 	Value  Numbers // of an Op without Run
 
@@ -59,7 +60,9 @@ type Program struct {
 
 // step is one turn of an operation, ready to run.
 type step struct {
-	name  string
+	op    *Op
+	again bool // the second turn
+	out   Numbers
 	bound []binding
 	run   func() error
 }
@@ -91,7 +94,7 @@ func New(ops []*Op, a *Arena) (p *Program, err error) {
 				in[i] = at(c.Out)
 			}
 		}
-		s := step{name: t.op.Name}
+		s := step{op: t.op, again: t.again}
 		for _, b := range t.op.writes() {
 			again[b] = t.again
 			s.bound = append(s.bound, binding{b, at(b)})
@@ -99,11 +102,10 @@ func New(ops []*Op, a *Arena) (p *Program, err error) {
 		for _, b := range t.op.Uses {
 			s.bound = append(s.bound, binding{b, at(b)})
 		}
-		var out Numbers
 		if t.op.Out != nil {
-			out = at(t.op.Out)
+			s.out = at(t.op.Out)
 		}
-		s.run = t.op.Run(out, in)
+		s.run = t.op.Run(s.out, in)
 		for _, b := range t.op.writes() {
 			written[slot{b, t.again}] = len(p.steps)
 		}
@@ -142,14 +144,32 @@ func (p *Program) Run() error {
 	return nil
 }
 
+// Forward runs the operations of the forward pass in order, and calls see with each operation and its result, until see
+// returns false. It stops at the first error or panic.
+func (p *Program) Forward(see func(o *Op, out Numbers) (more bool)) error {
+	for i := range p.steps {
+		s := &p.steps[i]
+		if !s.op.Forward || s.again {
+			continue
+		}
+		if err := s.do(); err != nil {
+			return err
+		}
+		if !see(s.op, s.out) {
+			return nil
+		}
+	}
+	return nil
+}
+
 func (s *step) do() (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = errors.Errorf("%s: %v", s.name, r)
+			err = errors.Errorf("%s: %v", s.op.Name, r)
 		}
 	}()
 	for i := range s.bound {
 		s.bound[i].buffer.Bind(s.bound[i].Numbers)
 	}
-	return errors.Wrap(s.run(), s.name)
+	return errors.Wrap(s.run(), s.op.Name)
 }
