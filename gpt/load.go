@@ -33,14 +33,14 @@ func (s Source) Open(own ...text.Kind) (*Model, text.Tokenizer, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if tok.Size() > s.Config.VocabSize { // before the weights are read
+		return nil, nil, errors.Errorf("checkpoint %s: vocab_size: got %d in %s, want at least the tokenizer's %d",
+			s.Checkpoint.Path, s.Config.VocabSize, configFile, tok.Size())
+	}
 	s.Config.DrawnTokens = tok.Size()
 	m, err := s.Model(graph.New(graph.Float32, 1))
 	if err != nil {
 		return nil, nil, err
-	}
-	if tok.Size() > m.Config.VocabSize {
-		return nil, nil, errors.Errorf("checkpoint %s: vocab_size: got %d in %s, want at least the tokenizer's %d",
-			s.Checkpoint.Path, m.Config.VocabSize, configFile, tok.Size())
 	}
 	return m, tok, nil
 }

@@ -1,6 +1,7 @@
 package gpt
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"runtime"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
@@ -256,5 +258,38 @@ func TestConfigHuggingFaceModelType(t *testing.T) {
 		if got.ModelType != test.want {
 			t.Errorf("got %s, want %s: %s", got.ModelType, test.want, data)
 		}
+	}
+}
+
+// A checkpoint whose weights have another number than its configuration declares is skipped, with the layer's name.
+func TestCountNamesItsLayer(t *testing.T) {
+	c := tiny()
+	trainer := newTrainer(t, c)
+	for change, want := range map[[2]string]string{
+		{`"n_inner": 0`, `"n_inner": 65`}: "; layer h.0.mlp.c_fc: got 1024, want 1040",
+		{`"n_layer": 2`, `"n_layer": 3`}:  "; layer h.2.attn.c_attn: got 0, want ",
+		{`"n_layer": 2`, `"n_layer": 1`}:  "; layer h.1.attn.c_attn: got 544, want none",
+	} {
+		files, err := trainer.Files()
+		check(t, err)
+		for i, f := range files {
+			if f.Name != train.StateFile {
+				continue
+			}
+			var b bytes.Buffer
+			check(t, f.Write(&b))
+			state := strings.Replace(b.String(), change[0], change[1], 1)
+			if state == b.String() {
+				t.Fatalf("got %s, want %s in it", state, change[0])
+			}
+			files[i].Write = train.WriteBytes([]byte(state))
+		}
+		path := t.TempDir()
+		dir, err := checkpoint.Open(path)
+		check(t, err)
+		check(t, dir.Save(0, files))
+		check(t, dir.Close())
+		_, _, err = Open(path)
+		mustContain(t, err, "model.safetensors: got ", want)
 	}
 }

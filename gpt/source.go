@@ -102,13 +102,17 @@ func (s Source) Check() error {
 	if err != nil {
 		return err
 	}
+	layers := o.layers
+	if c.NLayer > mostDeclared {
+		layers = nil
+	}
 	if alone {
-		numbers = o.adapters
+		numbers, layers = o.adapters, nil
 	}
 	layout := s.layout()
 	size := float64(c.BlockSize)
 	most := 8 * max(size*size, float64(c.VocabSize)*float64(c.NEmbd)) // bytes of a mask, or of a tied head
-	return train.Fit(s.Checkpoint, numbers, func(e safetensors.Entry) bool {
+	return train.Fit(s.Checkpoint, numbers, layers, func(e safetensors.Entry) bool {
 		return skips(layout, e.Name, o.ownHead) && float64(e.Bytes()) <= most
 	})
 }

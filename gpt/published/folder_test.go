@@ -499,3 +499,48 @@ func TestPaddedVocabulary(t *testing.T) {
 		}
 	}
 }
+
+// A folder says everything that it lacks at once, before its weights are read: whole files, the files of an index,
+// damaged ones, and the number of missing tensors.
+func TestFolderLacks(t *testing.T) {
+	_, _, good := publishedGPT2(t)
+	parts := sharded(t, good)
+	index, first, second := train.IndexFile, "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
+	for _, tc := range []struct {
+		name  string
+		files map[string][]byte // nil is no such file
+		words []string
+	}{
+		{"config and tokenizer", map[string][]byte{"config.json": nil, "tokenizer.json": nil},
+			[]string{"config.json is missing", "also lacks tokenizer.json (or vocab.json and merges.txt): "}},
+		{"both shards and the tokenizer", map[string][]byte{
+			first: nil, second: nil, train.WeightsFile: nil, index: parts[index], "tokenizer.json": nil,
+		}, []string{"also lacks tokenizer.json", "2 of 2 files cannot be read: ", first + ": file does not exist",
+			second + ": file does not exist"}},
+		{"a shard is missing, the other is damaged", map[string][]byte{
+			first: parts[first][:len(parts[first])-9], train.WeightsFile: nil, index: parts[index],
+		}, []string{"2 of 2 files cannot be read: ", first + ": safetensors: ", second + ": file does not exist"}},
+		{"a block", map[string][]byte{"config.json": bytes.Replace(good["config.json"], []byte(`"n_layer": 2`),
+			[]byte(`"n_layer": 3`), 1)}, []string{"weights: h.2.ln_1.weight is missing (and 11 more)"}},
+		{"one block less", map[string][]byte{"config.json": bytes.Replace(good["config.json"], []byte(`"n_layer": 2`),
+			[]byte(`"n_layer": 1`), 1)}, []string{"weights: the file has h.1.", " (and 11 more), the model does not"}},
+		{"weights and tokenizer", map[string][]byte{train.WeightsFile: nil, "tokenizer.json": nil},
+			[]string{"also lacks ", "tokenizer.json"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			files := maps.Clone(good)
+			for name, data := range tc.files {
+				if files[name] = data; data == nil {
+					delete(files, name)
+				}
+			}
+			_, _, err := published.Open(folder(t, files))
+			gpttest.MustContain(t, err, tc.words...)
+		})
+	}
+	whole := folder(t, good)
+	_, err := published.Load(whole, func(*checkpoint.Checkpoint) error { return errors.New("refused") })
+	if err == nil || strings.Contains(err.Error(), "lacks") {
+		t.Errorf("got %v, want only that it is refused", err)
+	}
+}

@@ -77,6 +77,8 @@ func load(path string, fits ...checkpoint.Fit) (*checkpoint.Checkpoint, *gguf.Fi
 		cp, err := checkpoint.Load(path, fits...)
 		if err == nil {
 			err = addTokenizer(cp)
+		} else {
+			err = alsoLacking(path, err)
 		}
 		return cp, nil, err
 	} else if errors.Is(err, fs.ErrNotExist) {

@@ -2,6 +2,7 @@ package seq2seq
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
@@ -34,6 +35,24 @@ func (c Config) counts() (n counts, err error) {
 	one.parameters += float64(more * (two.parameters - one.parameters))
 	one.values += float64(more * (two.values - one.values))
 	return one, err
+}
+
+// mostDeclared is the largest number of blocks that are declared to count the parameters of every layer.
+const mostDeclared = 64
+
+// layers returns the number of parameters of every layer by its place, or nil if there are too many.
+func (c Config) layers() map[string]float64 {
+	if c.NLayer > mostDeclared {
+		return nil
+	}
+	g := graph.Outline(graph.Float32)
+	g.Kernels = c.Kernels
+	c.declare(g, 1)
+	layers := map[string]float64{}
+	for _, p := range g.Params() {
+		layers[p.Name()[:max(0, strings.LastIndexByte(p.Name(), '.'))]] += p.Entries()
+	}
+	return layers
 }
 
 // Memory returns the number of bytes that training in float32 needs, like gpt.Config.Memory. It is an error if c is

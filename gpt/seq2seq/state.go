@@ -111,7 +111,7 @@ func Fits(own ...parts.Registry) checkpoint.Fit {
 		if err != nil {
 			return err
 		}
-		return train.Fit(cp, n.parameters, func(safetensors.Entry) bool { return false })
+		return train.Fit(cp, n.parameters, s.Config.Resolved().layers(), func(safetensors.Entry) bool { return false })
 	}
 }
 

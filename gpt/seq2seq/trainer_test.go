@@ -125,7 +125,8 @@ func TestResumeRefuses(t *testing.T) {
 		{train.StateFile, swap(`"format": 2`, `"format": 3`), "format 3, this program reads 2", "format 3"},
 		{train.StateFile, swap(`"n_head": 2`, `"n_heads": 2`), "n_heads: unknown field; did you mean", "n_heads"},
 		{train.StateFile, swap(`"n_head": 2`, `"n_head": 4`), "n_head: got 2, want 4 as saved", "numbers"},
-		{train.StateFile, swap(`"n_embd": 16`, `"n_embd": 20`), "n_embd: got 16, want 20", "numbers, want"},
+		{train.StateFile, swap(`"n_embd": 16`, `"n_embd": 20`), "n_embd: got 16, want 20",
+			"numbers, want 19974 for this configuration; layer decoder.h.0.attn.c_attn: got 816, want 1008"},
 		{train.StateFile, swap(`"n_embd": 16`, `"n_embd": 268435456`), "n_embd: got 16", "memory"},
 		{train.StateFile, swap(`"source": {`, `"sauce": {`), "sauce", "sauce"},
 		{train.StateFile, func([]byte) []byte {

@@ -1,7 +1,9 @@
 package train
 
 import (
+	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -13,10 +15,13 @@ import (
 )
 
 // Fit returns an error unless the checkpoint's weights, except those that passed selects, have the given total of
-// numbers, and the optimizer's file only tensors of these: moments and averages of at most the parameter's size, and
-// further ones of at most the square of it. It reads only their headers. All other files must be small enough for
-// Checkpoint.File.
-func Fit(cp *checkpoint.Checkpoint, numbers float64, passed func(safetensors.Entry) bool) error {
+// numbers. If layers, which is optional, holds the numbers of some layers by their names, the error names one that
+// differs. The optimizer's file may have only tensors of these: moments and averages of at most the
+// parameter's size, and further ones of at most the square of it. Fit reads only the headers of these files. All other
+// files must be small enough for Checkpoint.File.
+func Fit(
+	cp *checkpoint.Checkpoint, numbers float64, layers map[string]float64, passed func(safetensors.Entry) bool,
+) error {
 	if cp == nil || passed == nil {
 		return errors.New("fit: the checkpoint or the function that skips weights is nil")
 	}
@@ -46,9 +51,29 @@ func Fit(cp *checkpoint.Checkpoint, numbers float64, passed func(safetensors.Ent
 		n += float64(e.Len())
 	}
 	if n != numbers {
-		return errors.Errorf("%s: got %.0f numbers, want %.0f for this configuration", WeightsFile, n, numbers)
+		return errors.Errorf("%s: got %.0f numbers, want %.0f for this configuration%s",
+			WeightsFile, n, numbers, differing(sizes, layers))
 	}
 	return fitMoments(cp, sizes)
+}
+
+// differing says which layer has other numbers in a file with tensors of the given sizes than it should have.
+func differing(sizes map[string]int, layers map[string]float64) string {
+	file := map[string]float64{}
+	for name, n := range sizes {
+		file[name[:max(0, strings.LastIndexByte(name, '.'))]] += float64(n)
+	}
+	for _, layer := range slices.Sorted(maps.Keys(layers)) {
+		if got, want := file[layer], layers[layer]; got != want {
+			return fmt.Sprintf("; layer %s: got %.0f, want %.0f", layer, got, want)
+		}
+	}
+	for _, layer := range slices.Sorted(maps.Keys(file)) {
+		if _, ok := layers[layer]; !ok && len(layers) > 0 {
+			return fmt.Sprintf("; layer %s: got %.0f, want none", field.Clip(layer), file[layer])
+		}
+	}
+	return ""
 }
 
 func fitMoments(cp *checkpoint.Checkpoint, sizes map[string]int) error {

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
@@ -77,7 +78,7 @@ func Match(tensors []Named, entries []safetensors.Entry) ([]safetensors.Entry, e
 		shape := t.shape()
 		switch n := size(shape); {
 		case !ok:
-			return nil, errors.Errorf("%s is missing", t.Name)
+			return nil, lacking(tensors[i:], byName)
 		case !slices.Equal(e.Shape, shape) && !(len(shape) == 1 && slices.Equal(e.Shape, []int{1, shape[0]})):
 			return nil, errors.Errorf("%s has shape %v in the file, %v in the model", t.Name, e.Shape, shape)
 		case e.Len() != n:
@@ -85,10 +86,36 @@ func Match(tensors []Named, entries []safetensors.Entry) ([]safetensors.Entry, e
 		}
 		from[i], found[t.Name] = e, true
 	}
-	for _, e := range entries {
-		if !found[e.Name] {
-			return nil, errors.Errorf("the file has %s, the model does not", field.Clip(e.Name))
+	for i, e := range entries {
+		if found[e.Name] {
+			continue
 		}
+		more := 0
+		for _, e := range entries[i+1:] {
+			if !found[e.Name] {
+				more++
+			}
+		}
+		return nil, errors.Errorf("the file has %s%s, the model does not", field.Clip(e.Name), andMore(more))
 	}
 	return from, nil
+}
+
+// lacking returns the error of the first of some tensors, which the file lacks, and counts the others that it lacks.
+func lacking(tensors []Named, file map[string]safetensors.Entry) error {
+	more := 0
+	for _, t := range tensors[1:] {
+		if _, ok := file[t.Name]; !ok {
+			more++
+		}
+	}
+	return errors.Errorf("%s is missing%s", tensors[0].Name, andMore(more))
+}
+
+// andMore returns the words for further tensors, if there are any.
+func andMore(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (and %d more)", n)
 }

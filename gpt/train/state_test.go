@@ -329,15 +329,23 @@ func TestFit(t *testing.T) {
 			[]checkpoint.File{{Name: OptimizerFile, Write: WriteBytes([]byte("x"))}},
 		},
 	} {
-		err := Fit(save(t, 3, append(c.files, weights)...), c.numbers, none)
+		err := Fit(save(t, 3, append(c.files, weights)...), c.numbers, nil, none)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("got error %v, want %q", err, c.want)
 		}
 	}
-	if err := Fit(save(t, 3, weights), 1, func(e safetensors.Entry) bool { return e.Name == "a" }); err != nil {
+	if err := Fit(save(t, 3, weights), 1, nil, func(e safetensors.Entry) bool { return e.Name == "a" }); err != nil {
 		t.Errorf("without a: %v", err)
 	}
-	contains(t, Fit(save(t, 3, file(OptimizerFile)), 0, none), WeightsFile)
+	contains(t, Fit(save(t, 3, file(OptimizerFile)), 0, nil, none), WeightsFile)
+	blocks := file(WeightsFile, named("h.0.c.weight", 1, 2), named("h.0.c.bias", 3), named("h.1.c.weight", 4))
+	for want, layers := range map[string]map[string]float64{
+		"; layer h.0.c: got 3, want 5":  {"h.0.c": 5, "h.1.c": 1},
+		"; layer h.2.c: got 0, want 6":  {"h.0.c": 3, "h.1.c": 1, "h.2.c": 6},
+		"; layer h.1.c: got 1, want no": {"h.0.c": 3},
+	} {
+		contains(t, Fit(save(t, 3, blocks), 10, layers, none), "got 4 numbers, want 10 for this configuration"+want)
+	}
 }
 
 // A rank that has a part of a tensor takes it from the parts in which the file is read, wherever they begin.

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -99,14 +100,25 @@ func readIndex(data []byte) (map[string]string, error) {
 	return index.Files, nil
 }
 
-// openShards returns the tensors of all files.
+// openShards returns the tensors of all files. Its error names all files that are missing or damaged.
 func openShards(cp *checkpoint.Checkpoint, index map[string]string) (*safetensors.File, error) {
 	all, left := new(safetensors.File), maps.Clone(index)
-	for _, name := range slices.Compact(slices.Sorted(maps.Values(index))) {
-		f, err := OpenTensors(cp, name)
-		if err != nil {
-			return nil, err
+	names := slices.Compact(slices.Sorted(maps.Values(index)))
+	files, wrong := make([]*safetensors.File, len(names)), []error(nil)
+	for i, name := range names {
+		var err error
+		if files[i], err = OpenTensors(cp, name); errors.Is(err, fs.ErrNotExist) {
+			err = errors.Wrap(fs.ErrNotExist, field.Clip(name))
 		}
+		if err != nil {
+			wrong = append(wrong, err)
+		}
+	}
+	if err := unreadable(wrong, len(names)); err != nil {
+		return nil, err
+	}
+	for i, name := range names {
+		f := files[i]
 		for _, e := range f.Entries {
 			if index[e.Name] != name {
 				return nil, errors.Errorf("weight_map: %s: got file %q, want %s, which holds it",
@@ -121,4 +133,25 @@ func openShards(cp *checkpoint.Checkpoint, index map[string]string) (*safetensor
 			field.Clip(tensor), left[tensor])
 	}
 	return all, nil
+}
+
+// mostNamed is the number of wrong files that one message tells.
+const mostNamed = 8
+
+// unreadable returns an error that tells what is wrong with some of the files, of which there are total.
+func unreadable(list []error, total int) error {
+	if len(list) == 0 {
+		return nil
+	}
+	if len(list) == 1 {
+		return list[0]
+	}
+	rest := ""
+	for _, err := range list[1:min(len(list), mostNamed)] {
+		rest += "; " + err.Error()
+	}
+	if more := len(list) - mostNamed; more > 0 {
+		rest += fmt.Sprintf("; and %d more", more)
+	}
+	return fmt.Errorf("%d of %d files cannot be read: %w%s", len(list), total, list[0], rest)
 }
