@@ -9,8 +9,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// NotFinite finds where a run of p has left the finite numbers. It computes the forward pass again, with the same inputs
-// and the same dropout, and returns an ErrNotFinite that names the first operation with a NaN or +∞ in its result, its
+// NotFinite finds where a run of p has left the finite numbers. It computes the forward pass again, with the same
+// inputs and dropout, and returns an ErrNotFinite that names the first operation with a NaN or +∞ in its result, its
 // layer, and the row and column there. If there is none, a −∞ counts, which a mask may have put there. It returns nil
 // if all results are finite. Afterwards p has no value until its next Run.
 func (p *Program) NotFinite() error {

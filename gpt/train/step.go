@@ -23,8 +23,8 @@ type Progress struct {
 }
 
 // Step trains on the next batch, completely or not at all. A loss or gradient that is not finite is an error,
-// graph.ErrNotFinite, that names the step, the micro-batch, and the weight or the operation with its layer and row where
-// the first such number stands; the next Step then repeats this one. An update that overflows is an error,
+// graph.ErrNotFinite, that names the step, the micro-batch, and the weight or the operation, with its layer and row,
+// where the first such number stands; the next Step then repeats this one. An update that overflows is an error,
 // too, but the numbers that it overwrote are lost: resume from a checkpoint.
 func (c *Core) Step() (p Progress, err error) {
 	if err := c.begin(); err != nil {
