@@ -36,7 +36,10 @@ func TestNotFinite(t *testing.T) {
 				t.Fatal(err)
 			}
 			err := program.NotFinite()
-			if want == "" && err != nil || want != "" && (!errors.Is(err, ErrNotFinite) || err.Error() != want+": not finite") {
+			if want != "" {
+				want += ": not finite"
+			}
+			if err == nil && want != "" || err != nil && (!errors.Is(err, ErrNotFinite) || err.Error() != want) {
 				t.Errorf("x = %v: got %v, want %q", c.x, err, want)
 			}
 			if !math.IsNaN(program.Loss()) {
