@@ -16,6 +16,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -35,7 +36,10 @@ import (
 )
 
 func main() {
-	err := run(os.Args[1:], os.Stdout, os.Stderr)
+	observed := program.Observed("bench", func(_ context.Context, args []string, stdout, stderr io.Writer) error {
+		return run(args, stdout, stderr)
+	})
+	err := observed(context.Background(), os.Args[1:], os.Stdout, os.Stderr)
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)

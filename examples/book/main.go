@@ -55,6 +55,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	context.AfterFunc(ctx, func() { server.Close() })
 	fmt.Fprintf(stdout, "serving http://%s until Ctrl-C\n", l.Addr())
+	defer program.Waiting(stdout)()
 	if err := server.Serve(serve.Limit(l, serve.Connections())); !errors.Is(err, http.ErrServerClosed) {
 		return errors.Wrap(err, "-serve")
 	}

@@ -65,6 +65,7 @@ func serveUntil(ctx context.Context, o options, e *engine, stdout, stderr io.Wri
 		fmt.Fprintln(stdout, "-cors * without -key: every page that you open may use the model")
 	}
 	defer e.start()()
+	defer program.Waiting(stdout)()
 	return newServer(e, o, stderr).serve(ctx, l, host)
 }
 

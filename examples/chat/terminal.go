@@ -71,6 +71,7 @@ func (t *terminal) talk(ctx context.Context) error {
 			reads = true
 		}
 		var l line
+		resume := program.Waiting(t.out)
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -79,6 +80,7 @@ func (t *terminal) talk(ctx context.Context) error {
 		case l = <-lines:
 			reads = false
 		}
+		resume()
 		switch {
 		case l.err == errInterrupted && interrupted:
 			return program.Interrupt{Signal: syscall.SIGINT}

@@ -60,6 +60,7 @@ func choose(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, st
 	if err := score(ctx, m, questions, "", stdout, stderr); err != nil || o.weights == "" {
 		return err
 	}
+	program.Doing(stderr, "packing the weights")
 	packed, err := m.Packed(o.weights)
 	if err != nil {
 		return err

@@ -74,6 +74,7 @@ func evaluate(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, 
 	if err := measure(m, ""); err != nil || o.weights == "" {
 		return err
 	}
+	program.Doing(stderr, "packing the weights")
 	packed, err := m.Packed(o.weights)
 	if err != nil {
 		return err

@@ -59,6 +59,7 @@ func convert(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	program.Doing(stderr, "writing "+o.export)
 	if err := published.Export(ctx, o.export, m, s.tok, o.dtype, s.template); err != nil {
 		return err
 	}

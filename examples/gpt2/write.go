@@ -44,6 +44,7 @@ func write(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, std
 		return err
 	}
 	if o.weights != "" {
+		program.Doing(stderr, "packing the weights")
 		if m, err = m.Packed(o.weights); err != nil {
 			return err
 		}

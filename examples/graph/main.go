@@ -9,6 +9,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"flag"
 	"fmt"
 	"io"
@@ -24,7 +25,10 @@ import (
 )
 
 func main() {
-	err := run(os.Args[1:], os.Stdout, os.Stderr)
+	observed := program.Observed("graph", func(_ context.Context, args []string, stdout, stderr io.Writer) error {
+		return run(args, stdout, stderr)
+	})
+	err := observed(context.Background(), os.Args[1:], os.Stdout, os.Stderr)
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "graph:", err)
 		os.Exit(1)

@@ -105,6 +105,7 @@ func (o *exploring) serve(ctx context.Context, w io.Writer, first page.Changed) 
 	server := &http.Server{Handler: serve.Guard(host, serve.Text, mux), ReadHeaderTimeout: 10 * time.Second}
 	context.AfterFunc(ctx, func() { server.Close() })
 	fmt.Fprintf(w, "explore %s at http://%s until Ctrl-C\n", o.dir, l.Addr())
+	defer program.Waiting(w)()
 	if err := server.Serve(serve.Limit(l, serve.Connections())); !errors.Is(err, http.ErrServerClosed) {
 		return errors.Wrap(err, "-serve")
 	}

@@ -48,6 +48,7 @@ func runRuns(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	}
 	defer s.Close()
 	fmt.Fprintf(stdout, "watch them at %s until this is interrupted\n", s.URL)
+	defer program.Waiting(stdout)()
 	<-ctx.Done()
 	return nil
 }

@@ -107,6 +107,7 @@ func (j job) train(ctx context.Context, dir *checkpoint.Dir, saved *checkpoint.C
 	if !c.Kernels {
 		graph.UseBLAS(c.Threads)
 	}
+	program.Doing(j.stderr, "reading the text")
 	source, data, tok, err := o.open(ctx, c.BlockSize, saved, j.stderr)
 	if err != nil {
 		return err
@@ -119,6 +120,7 @@ func (j job) train(ctx context.Context, dir *checkpoint.Dir, saved *checkpoint.C
 			return err
 		}
 	}
+	program.Doing(j.stderr, "building the network")
 	t, err := trainer(ctx, j.ranks, c, data, tok, saved)
 	if err != nil {
 		return err

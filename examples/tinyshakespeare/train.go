@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
@@ -73,7 +74,9 @@ func evaluate(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *repor
 	if err := tell(t.Group, evaluation); err != nil {
 		return err
 	}
+	done := program.Doing(r.out, "evaluating")
 	e, err := t.Evaluate(uninterrupted(ctx, t.Group))
+	done()
 	if err != nil {
 		return err
 	}
@@ -129,6 +132,7 @@ func (r *report) save(t *gpt.Trainer, dir *checkpoint.Dir) error {
 	if err := tell(t.Group, saving); err != nil {
 		return err
 	}
+	defer program.Doing(r.out, "saving")()
 	return dir.Save(t.Done, append(files, r.source.Stamp(t.Corpus)))
 }
 
@@ -150,6 +154,7 @@ func sample(ctx context.Context, m *gpt.Model, tok text.Tokenizer, o options, se
 	}
 	if o.weights != "" {
 		var err error
+		program.Doing(w, "packing the weights")
 		if m, err = m.Packed(o.weights); err != nil {
 			return errors.Wrap(err, "-weights")
 		}

@@ -30,6 +30,7 @@ func Translator() Kind { return Kind{checkpoint.Load, seq2seq.Fits(), "./example
 // Load returns the newest checkpoint in dir and lists skipped ones on stderr. If there is none, the error is
 // checkpoint.ErrNone with advice.
 func (k Kind) Load(dir string, stderr io.Writer) (*checkpoint.Checkpoint, error) {
+	program.Doing(stderr, "loading "+dir)
 	cp, err := k.Open(dir, k.Fit)
 	return report(cp, k.Advise(dir, err), stderr)
 }

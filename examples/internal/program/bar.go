@@ -29,8 +29,10 @@ type Bar struct {
 // steps.
 func NewBar(out io.Writer, what string, begin, total int) *Bar {
 	now := time.Now()
-	return &Bar{out: out, terminal: columns(out) > 0, what: what, begin: begin, now: begin, total: total,
+	b := &Bar{out: out, terminal: columns(out) > 0, what: what, begin: begin, now: begin, total: total,
 		every: interval(total), pause: 5 * time.Second, start: now, last: now}
+	b.say()
+	return b
 }
 
 // Every makes b write a line after the given number of steps, however fast they are; 0 means about fifty lines.
@@ -68,6 +70,7 @@ func (b *Bar) Write(data []byte) (int, error) {
 func (b *Bar) Draw(step int, fields ...string) {
 	before, since := b.now, time.Since(b.last)
 	b.now = step
+	defer b.say() // after a line, which ends what was said before
 	switch {
 	case b.terminal:
 		if b.drawn && since < 100*time.Millisecond { // faster than anyone can read
@@ -84,6 +87,9 @@ func (b *Bar) Draw(step int, fields ...string) {
 	}
 	b.last = time.Now()
 }
+
+// say tells the program's watch at which step it is.
+func (b *Bar) say() { Doing(b.out, b.count(cmp.Or(b.what, "step"))) }
 
 func (b *Bar) count(what string) string {
 	return strings.TrimSpace(fmt.Sprintf("%s %d/%d", what, b.now, b.total))
@@ -112,6 +118,7 @@ func (b *Bar) eta() string {
 func (b *Bar) Print(format string, args ...any) {
 	b.Close()
 	fmt.Fprintf(b.out, format+"\n", args...)
+	b.say()
 }
 
 // Header writes fields separated by bars, as Fields does.

@@ -11,7 +11,7 @@ import (
 
 // columns returns the width of a terminal, or 0 if out is not a terminal.
 func columns(out io.Writer) int {
-	f, ok := out.(*os.File)
+	f, ok := behind(out).(*os.File)
 	if !ok {
 		return 0
 	}
@@ -24,8 +24,8 @@ func columns(out io.Writer) int {
 
 // Terminal reports whether a file is a terminal, where somebody types or reads.
 func Terminal(f any) bool {
-	file, ok := f.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
+	out, ok := behind(f).(*os.File)
+	return ok && term.IsTerminal(int(out.Fd()))
 }
 
 // fit returns the fields that fit into the width, padded with spaces to overwrite a longer line. A wide line begins

@@ -40,7 +40,22 @@ func MainOfRanks(name string, run Run) {
 	signals := make(chan os.Signal, 2)
 	catch(signals)
 	go func() { end(signals, cancel) }()
-	exit(name, run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	exit(name, Observed(name, run)(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// Observed returns a program that says what it is doing when it has been silent for two seconds. Ranks do not: each of
+// them would.
+func Observed(name string, run Run) Run {
+	return func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+		out, ok := stdout.(*os.File)
+		complaints, ok2 := stderr.(*os.File)
+		if !ok || !ok2 || dist.Alone() != nil {
+			return run(ctx, args, stdout, stderr)
+		}
+		w, stdout, stderr := newWatch(name, out, complaints)
+		defer w.run()()
+		return run(ctx, args, stdout, stderr)
+	}
 }
 
 // MainOfTerminal is Main for a program in which Ctrl-C ends a part of its work: run receives each SIGINT, except those
@@ -62,7 +77,7 @@ func MainOfTerminal(name string, run func(interrupts <-chan os.Signal) Run) {
 		}
 	}()
 	go func() { end(others, cancel) }()
-	exit(name, alone(run(interrupts))(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	exit(name, Observed(name, alone(run(interrupts)))(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // Interruptible returns a context that ends at the first of the interrupts of MainOfTerminal, or with ctx. The second
