@@ -3,44 +3,10 @@ package grammar
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pkg/errors"
 )
-
-// Vocabulary holds the texts of tokens in their order, so that texts with a common beginning are followed at once. It
-// is immutable.
-type Vocabulary struct {
-	texts  []string // by id
-	ids    []int    // those with a text, in the order of their texts
-	shared []int    // by place in ids, the number of first bytes shared with the text before
-	single [256]bool
-}
-
-// NewVocabulary returns a vocabulary of the texts of tokens, by their ids. A token with an empty text, such as a
-// special token, is in no grammar.
-func NewVocabulary(texts []string) *Vocabulary {
-	v := &Vocabulary{texts: slices.Clone(texts)}
-	for id, s := range texts {
-		if s != "" {
-			v.ids = append(v.ids, id)
-		}
-		if len(s) == 1 {
-			v.single[s[0]] = true
-		}
-	}
-	slices.SortStableFunc(v.ids, func(a, b int) int { return strings.Compare(texts[a], texts[b]) })
-	before := ""
-	for _, id := range v.ids {
-		n := 0
-		for n < min(len(before), len(texts[id])) && before[n] == texts[id][n] {
-			n++
-		}
-		v.shared, before = append(v.shared, n), texts[id]
-	}
-	return v
-}
 
 // Matcher follows a text of a grammar. It is a search.Rule, which forbids the tokens that leave the grammar, and ends
 // the text when nothing can follow. It never leads to a text that cannot end in time: before each token, it forbids
@@ -103,13 +69,16 @@ func (m *Matcher) Apply(logits []float64) error {
 	if err != nil {
 		return err
 	}
-	some, complete := false, m.Complete()
-	for id := range logits {
-		if allowed.has(id) || complete && slices.Contains(m.ends, id) {
-			some = true
-			continue
+	complete := m.Complete()
+	ends := map[int]float64{}
+	for _, id := range m.ends {
+		if complete && id >= 0 && id < len(logits) {
+			ends[id] = logits[id]
 		}
-		logits[id] = math.Inf(-1)
+	}
+	some := allowed.forbid(logits) || len(ends) > 0
+	for id, z := range ends {
+		logits[id] = z
 	}
 	switch {
 	case !some && complete:
@@ -170,77 +139,28 @@ type mask struct {
 	cut   bool // tokens are left out because the rest after them is too long
 }
 
-func (m *mask) has(id int) bool { return id>>6 < len(m.bits) && m.bits[id>>6]&(1<<(id&63)) != 0 }
-
-// allowed returns the tokens that may follow. The masks of states that come again, such as those within a text, are
-// kept.
-func (m *Matcher) allowed() (*mask, error) {
-	limit := infinite
-	if m.timely {
-		limit = m.left - 1
-	}
-	m.scratch = m.scratch[:0]
-	for _, s := range m.states {
-		m.scratch = s.key(m.scratch)
-	}
-	key := string(m.scratch)
-	if stored := m.masks[key]; stored != nil && stored.least <= limit {
-		return stored, nil
-	}
-	made, err := m.follow(limit)
-	if err == nil && !made.cut {
-		if len(m.masks) == mostMasks {
-			clear(m.masks)
+// forbid forbids the tokens outside the set, and reports whether there are any in it.
+func (m *mask) forbid(logits []float64) (some bool) {
+	never := math.Inf(-1)
+	for from := 0; from < len(logits); from += 64 {
+		word := uint64(0)
+		if from>>6 < len(m.bits) {
+			word = m.bits[from>>6]
 		}
-		m.masks[key] = made
-	}
-	return made, err
-}
-
-// follow returns the tokens after which the shortest rest has at most limit bytes.
-func (m *Matcher) follow(limit int) (*mask, error) {
-	v := m.vocabulary
-	made := &mask{bits: make([]uint64, (len(v.texts)+63)/64)}
-	if len(m.stack) == 0 {
-		m.stack = append(m.stack, nil)
-	}
-	m.stack[0] = append(m.stack[0][:0], m.states...)
-	work, run, valid := 0, 0, 0 // valid bytes of the last text that was followed; run bytes are shared with it
-	for place, id := range v.ids {
-		s := v.texts[id]
-		if run = min(run, v.shared[place]); run > valid {
-			continue // it has the byte that left the grammar
-		}
-		run, valid = len(s), min(run, valid)
-		for valid < len(s) {
-			if len(m.stack) == valid+1 {
-				m.stack = append(m.stack, nil)
+		part := logits[from:min(from+64, len(logits))]
+		if word == 0 {
+			for i := range part {
+				part[i] = never
 			}
-			if work += len(m.stack[valid]); work > mostWork {
-				return nil,
-					errors.Errorf("grammar: a token takes more than %d steps; the schema has too many alternatives",
-						mostWork)
-			}
-			m.stack[valid+1] = m.step(m.stack[valid], s[valid], m.stack[valid+1])
-			if len(m.stack[valid+1]) == 0 {
-				break
-			}
-			valid++
-		}
-		if valid < len(s) {
 			continue
 		}
-		length := infinite
-		for _, s := range m.stack[valid] {
-			length = min(length, s.length())
-		}
-		switch {
-		case length > limit:
-			made.cut = true
-		default:
-			made.bits[id>>6] |= 1 << (id & 63)
-			made.least = max(made.least, length)
+		for i := range part {
+			if word&(1<<i) == 0 {
+				part[i] = never
+			} else {
+				some = true
+			}
 		}
 	}
-	return made, nil
+	return some
 }

@@ -1,0 +1,139 @@
+package grammar
+
+import (
+	"github.com/pkg/errors"
+)
+
+// coarse is an item that counts. For any text of a number of bytes it is equivalent to another item, whose count is not
+// near its limit, so that its states come again.
+type coarse interface {
+	coarse(bytes int) (it item, other bool)
+}
+
+// coarsened returns a state that is equivalent to s for any text of a number of bytes.
+func coarsened(s *state, bytes int) *state {
+	if s == nil {
+		return nil
+	}
+	next := coarsened(s.next, bytes)
+	if c, ok := s.item.(coarse); ok {
+		if it, other := c.coarse(bytes); other {
+			return push(it, next)
+		}
+	}
+	if next == s.next {
+		return s
+	}
+	return push(s.item, next)
+}
+
+// allowed returns the tokens that may follow. The masks of states that come again, such as those within a text, are
+// kept.
+func (m *Matcher) allowed() (*mask, error) {
+	limit := infinite
+	if m.timely {
+		limit = m.left - 1
+	}
+	states := make([]*state, len(m.states))
+	m.scratch = m.scratch[:0]
+	for i, s := range m.states {
+		states[i] = coarsened(s, m.vocabulary.longest)
+		m.scratch = states[i].key(m.scratch)
+	}
+	if stored := m.masks[string(m.scratch)]; stored != nil && stored.least <= limit {
+		return stored, nil
+	}
+	key := string(m.scratch)
+	made, err := m.follow(states, limit)
+	if err == nil && !made.cut {
+		if len(m.masks) == mostMasks {
+			clear(m.masks)
+		}
+		m.masks[key] = made
+	}
+	return made, err
+}
+
+// follow returns the tokens after which the shortest rest has at most limit bytes.
+func (m *Matcher) follow(states []*state, limit int) (*mask, error) {
+	v := m.vocabulary
+	made := &mask{bits: make([]uint64, (len(v.texts)+63)/64)}
+	if len(m.stack) == 0 {
+		m.stack = append(m.stack, nil)
+	}
+	m.stack[0] = append(m.stack[0][:0], states...)
+	texts := v.all
+	if set, length, ok := v.within(states); ok && length <= limit {
+		copy(made.bits, set)
+		made.least, texts = length, v.odd
+	}
+	work := 0
+	for at := 0; at < len(texts); {
+		b := &texts[at]
+		depth := int(b.depth)
+		if len(m.stack) == depth+1 {
+			m.stack = append(m.stack, nil)
+		}
+		if work += len(m.stack[depth]); work > mostWork {
+			return nil, errors.Errorf("grammar: a token takes more than %d steps; the schema has too many alternatives",
+				mostWork)
+		}
+		after := m.step(m.stack[depth], b.byte, m.stack[depth+1])
+		m.stack[depth+1] = after
+		if len(after) == 0 {
+			at = int(b.end)
+			continue
+		}
+		if at++; len(b.ids) == 0 {
+			continue
+		}
+		length := infinite
+		for _, s := range after {
+			length = min(length, s.length())
+		}
+		if length > limit {
+			made.cut = true
+			continue
+		}
+		made.least = max(made.least, length)
+		for _, id := range b.ids {
+			made.bits[id>>6] |= 1 << (id & 63)
+		}
+	}
+	return made, nil
+}
+
+// within returns the plain texts that may follow in the only state, if that is within a text in quotes and between two
+// characters, and the largest length of the shortest rest after any of them.
+func (v *Vocabulary) within(states []*state) (set []uint64, length int, ok bool) {
+	if len(states) != 1 || states[0] == nil {
+		return nil, 0, false
+	}
+	c, ok := states[0].item.(characters)
+	if !ok || c.pending > 0 {
+		return nil, 0, false
+	}
+	room := len(v.plain) - 1
+	if c.most >= 0 {
+		room = min(room, c.most-c.n)
+	}
+	return v.plain[room], sum(c.done().shortest(), states[0].next.length()), true
+}
+
+// coarse forgets the limit if that is farther away, and the characters beyond the fewest.
+func (c characters) coarse(bytes int) (it item, other bool) {
+	if c.most < 0 || c.most-c.n < bytes {
+		return c, false
+	}
+	c.most, c.n = -1, min(c.n, c.fewest)
+	return c, true
+}
+
+// coarse forgets the limit if that is farther away, and the values beyond the fewest.
+func (e elements) coarse(bytes int) (it item, other bool) {
+	if e.most < 0 || e.most-e.n < bytes {
+		return e, false
+	}
+	e.most, e.n = -1, min(e.n, e.fewest)
+	return e, true
+}
