@@ -22,7 +22,8 @@ type Vocabulary struct {
 // A plain text consists of characters that stand for themselves within quotes: no quote, no backslash, no control
 // character and no part of a character.
 func plain(s string) bool {
-	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(c rune) bool { return c < 0x20 || c == '"' || c == '\\' })
+	other := func(c rune) bool { return c < 0x20 || c == '"' || c == '\\' }
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, other)
 }
 
 // NewVocabulary returns a vocabulary of the texts of tokens, by their ids. A token with an empty text, such as a
