@@ -196,7 +196,7 @@ func TestToolsRefuse(t *testing.T) {
 		twoTools + `,"tool_choice":{"type":"function","function":{"name":"x"}}`:         "none of the tools",
 		twoTools + `,"tool_choice":"required","response_format":{"type":"json_object"}`: "beside a format",
 		`"tools":[{"type":"function","function":{"name":"f","parameters":{"oneOf":[]}}}],` +
-			`"tool_choice":"required"`: "oneOf: this grammar",
+			`"tool_choice":"required"`: "oneOf: got [], want a list",
 		`"tools":[` + strings.Repeat(`{},`, mostTools) + `{}]`: "at most 128",
 	} {
 		if status, got := ask(t, url+"/v1/chat/completions", `{`+hi+`,`+body+`}`); status != 400 ||

@@ -41,8 +41,14 @@ func bounded(at string, o field.Object, integer bool) (set, error) {
 	largest := power(r.before)*power(r.places) - 1
 	r.low, r.high = -largest, largest
 	limited := false
+	if o.Has("multipleOf") {
+		limited = true
+		if err := r.multiples(o.Get("multipleOf")); err != nil {
+			return nil, errors.WithMessagef(err, "%s: multipleOf", at)
+		}
+	}
 	for _, key := range keywords()["number"] {
-		if !o.Has(key) {
+		if !o.Has(key) || key == "multipleOf" {
 			continue
 		}
 		limited = true
@@ -78,8 +84,29 @@ func bounded(at string, o field.Object, integer bool) (set, error) {
 	switch {
 	case !limited:
 		return free{integer}, nil
-	case r.low > r.high:
+	case r.low > r.high || r.shortest(0) >= infinite:
 		return nil, errors.Errorf("%s: no number is between its bounds", at)
 	}
 	return r, nil
+}
+
+// multiples restricts an interval to the multiples of a number.
+func (r *interval) multiples(raw any) error {
+	n, ok := raw.(json.Number)
+	x, valid := new(big.Rat), false
+	if ok && len(n) <= 32 && !strings.ContainsAny(string(n), "eE") {
+		x, valid = x.SetString(string(n))
+	}
+	if x.Mul(x, new(big.Rat).SetInt64(power(r.places))); !valid || x.Sign() <= 0 {
+		return errors.Errorf("got %s, want a number above 0 without an exponent", shown(raw))
+	}
+	if r.places == 0 { // of a multiple of a/b, the integers are those of a
+		x.SetInt(x.Num())
+	}
+	if !x.IsInt() || !x.Num().IsInt64() || x.Num().Int64() > power(r.before)*power(r.places) {
+		return errors.Errorf("got %s, want at most %d digits after the point and %d before it", shown(raw), r.places,
+			r.before)
+	}
+	r.multiple = x.Num().Int64()
+	return nil
 }

@@ -18,7 +18,7 @@ func TestMaskByteByByte(t *testing.T) {
 	for _, schema := range []string{
 		`{"type":"string"}`, `{"type":"string","maxLength":7}`, `{"type":"string","minLength":30,"maxLength":90}`,
 		`{"type":"string","minLength":5}`, `{"type":"array","items":{"type":"integer"},"minItems":2,"maxItems":5}`,
-		`{"type":"array","items":{"type":"string","maxLength":44},"maxItems":3}`, `{"type":"object"}`, `true`,
+		`{"type":"array","items":{"type":"string","maxLength":44},"maxItems":3}`, `{"type":"object"}`, `true`, `{"pattern":"^[a-z ]{3,}é*$"}`, `{"format":"date-time"}`,
 		`{"type":"object","properties":{"a":{"type":"string","maxLength":60},"b":{"type":"number","minimum":-3}}}`,
 	} {
 		g, err := Schema([]byte(schema))
@@ -41,7 +41,8 @@ func TestMaskByteByByte(t *testing.T) {
 				for id, z := range logits {
 					want := v.texts[id] != "" && bytewise(m, v.texts[id])
 					if got := z == 0; got != want {
-						t.Fatalf("%s: %d tokens left: token %q: got %t, want %t", schema, m.left, v.texts[id], got, want)
+						t.Fatalf("%s: %d tokens left: token %q: got %t, want %t",
+							schema, m.left, v.texts[id], got, want)
 					}
 					if compared++; want {
 						some = append(some, id)

@@ -4,8 +4,9 @@ package grammar
 // 1/scale.
 type interval struct {
 	low, high int64
-	places    int // digits after the point; 0 for integers
-	before    int // the largest number of digits before the point
+	places    int   // digits after the point; 0 for integers
+	before    int   // the largest number of digits before the point
+	multiple  int64 // of which the numbers are multiples; 0 or 1: of any
 }
 
 // The digits of numbers between bounds: 12 + 6 fit an int64, as do 15.
@@ -76,7 +77,7 @@ func (r interval) lacks(w written) int {
 	try := func(first, width int64, digits, bytes int) {
 		unit := power(r.places - digits)
 		from, to := max(low, first), min(high, first+width-unit)
-		if from = (from + unit - 1) / unit * unit; from <= to {
+		if unit, ok := r.unit(unit); ok && from <= to && from+(unit-from%unit)%unit <= to {
 			length = min(length, bytes)
 		}
 	}
@@ -132,5 +133,21 @@ func (b between) key(to []byte) []byte {
 	if w.point {
 		sign *= 2
 	}
-	return keyed(to, 'r', int(b.low), int(b.high), b.places, sign, w.whole, w.fraction, int(w.value))
+	return keyed(to, 'r', int(b.low), int(b.high), int(b.multiple), b.places, sign, w.whole, w.fraction, int(w.value))
+}
+
+// unit returns the number of which all multiples of a unit in the interval are multiples, unless that is larger than
+// any number of it. From a number not below 0, the next multiple does not overflow.
+func (r interval) unit(unit int64) (multiple int64, ok bool) {
+	if r.multiple <= 1 {
+		return unit, true
+	}
+	a, b := unit, r.multiple
+	for b > 0 {
+		a, b = b, a%b
+	}
+	if r.multiple/a > power(r.before)*power(r.places)/unit {
+		return 0, false
+	}
+	return r.multiple / a * unit, true
 }

@@ -19,10 +19,11 @@ const (
 )
 
 // Schema returns the grammar of the values of a JSON Schema, of which it knows type, properties, required,
-// additionalProperties, items, minItems, maxItems, enum, const, anyOf, $ref to the schema itself, minLength, maxLength
-// and the bounds of numbers. Properties come in the order of the schema, and only those that it lists, so that the
-// texts are some of those that the schema permits. It returns an error that names any other keyword, and a schema that
-// has no value or no small one.
+// additionalProperties, items, minItems, maxItems, enum, const, anyOf, oneOf of schemas that exclude each other, allOf
+// of schemas with different keywords, $ref to the schema itself, minLength, maxLength, pattern, the formats date, time,
+// date-time, email, uuid and ipv4, the bounds of numbers, and multipleOf. Properties come in the order of the schema,
+// and only those that it lists, so that the texts are some of those that the schema permits. It returns an error that
+// names any other keyword, and a schema that has no value or no small one.
 func Schema(data []byte) (*Grammar, error) {
 	raw, err := field.Ordered(data, mostNesting)
 	if err != nil {
@@ -50,6 +51,9 @@ type reader struct {
 	root any
 	refs map[string]*node // by the text of $ref
 	all  *node            // of all values, made when it is needed
+
+	merges int // number of allOf
+	work   work
 }
 
 // everything returns the node of all values.
@@ -72,8 +76,8 @@ func keywords() map[string][]string {
 	return map[string][]string{
 		"object": {"properties", "required", "additionalProperties"},
 		"array":  {"items", "minItems", "maxItems"},
-		"string": {"minLength", "maxLength"},
-		"number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"},
+		"string": {"minLength", "maxLength", "pattern", "format"},
+		"number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
 	}
 }
 
@@ -102,13 +106,33 @@ func (r *reader) set(at string, raw any) (set, error) {
 	case !ok:
 		return nil, errors.Errorf("%s: got %s, want an object", at, shown(raw))
 	}
+	if o.Has("allOf") {
+		if r.merges++; r.merges > mostNodes { // or it contains itself
+			return nil, errors.Errorf("%s: allOf: more than %d", at, mostNodes)
+		}
+		parts := o.Get("allOf")
+		var beside field.Object
+		for _, m := range o {
+			if m.Name != "allOf" {
+				beside = append(beside, m)
+			}
+		}
+		if list, ok := parts.([]any); ok && len(list) > 0 {
+			parts = append(slices.Clone(list), any(beside))
+		}
+		merged, err := r.allOf(at+".allOf", parts)
+		if err != nil {
+			return nil, err
+		}
+		return r.set(at, merged)
+	}
 	var restrict []string
 	for _, m := range o {
 		if !slices.Contains(annotations(), m.Name) {
 			restrict = append(restrict, m.Name)
 		}
 	}
-	for _, alone := range []string{"$ref", "anyOf"} {
+	for _, alone := range []string{"$ref", "anyOf", "oneOf"} {
 		if !slices.Contains(restrict, alone) {
 			continue
 		}
@@ -119,8 +143,11 @@ func (r *reader) set(at string, raw any) (set, error) {
 			}
 			return nil, errors.Errorf("%s: %s: beside %.64s, want it alone", at, beside, alone)
 		}
-		if alone == "$ref" {
+		switch alone {
+		case "$ref":
 			return r.ref(at, o.Get("$ref"))
+		case "oneOf":
+			return r.oneOf(at+".oneOf", o.Get("oneOf"))
 		}
 		return r.anyOf(at+".anyOf", o.Get("anyOf"))
 	}
@@ -202,8 +229,7 @@ func (r *reader) ofType(at, t string, o field.Object) (set, error) {
 		}
 		return r.list(items, fewest, largest).set, nil
 	case "string":
-		fewest, largest, err := counts(at, o, "minLength", "maxLength")
-		return r.text(fewest, largest).set, err
+		return r.ofString(at, o)
 	case "boolean":
 		r.need("truefals")
 		return literals{"true", "false"}, nil
@@ -292,16 +318,7 @@ func (r *reader) ref(at string, raw any) (set, error) {
 	if n := r.refs[ref]; n != nil {
 		return union{n}, nil
 	}
-	path, inside := strings.CutPrefix(ref, "#")
-	target := r.root
-	for _, key := range strings.Split(path, "/")[1:] {
-		key = strings.NewReplacer("~1", "/", "~0", "~").Replace(key)
-		o, ok := target.(field.Object)
-		if inside = inside && ok && o.Has(key); !inside {
-			break
-		}
-		target = o.Get(key)
-	}
+	target, inside := r.target(ref)
 	if !inside {
 		return nil, errors.Errorf("%s: $ref: got %s, want a place of this schema such as #/$defs/name", at,
 			shown(raw))
@@ -311,6 +328,21 @@ func (r *reader) ref(at string, raw any) (set, error) {
 	var err error
 	n.set, err = r.set(fmt.Sprintf("%.64s", ref), target)
 	return union{n}, err
+}
+
+// target returns what is at a place of the root.
+func (r *reader) target(ref string) (target any, inside bool) {
+	path, inside := strings.CutPrefix(ref, "#")
+	target = r.root
+	for _, key := range strings.Split(path, "/")[1:] {
+		key = strings.NewReplacer("~1", "/", "~0", "~").Replace(key)
+		o, ok := target.(field.Object)
+		if inside = inside && ok && o.Has(key); !inside {
+			break
+		}
+		target = o.Get(key)
+	}
+	return target, inside
 }
 
 // values returns the values of enum or const that are of one of the types.
@@ -323,9 +355,11 @@ func (r *reader) values(at, key string, o field.Object, types []string) (set, er
 		return nil, errors.Errorf("%s: %s: got %s, want a list of 1 to %d", at, key, shown(o.Get(key)),
 			mostAlternatives)
 	}
-	for _, second := range []string{"const", "enum", "minLength", "maxLength", "minimum", "maximum",
-		"exclusiveMinimum",
-		"exclusiveMaximum", "properties", "required", "additionalProperties", "items", "minItems", "maxItems"} {
+	seconds := []string{"const", "enum"}
+	for _, t := range typesOf() {
+		seconds = append(seconds, keywords()[t]...)
+	}
+	for _, second := range seconds {
 		if second != key && o.Has(second) {
 			return nil, errors.Errorf("%s: %s: beside %s, want it alone", at, second, key)
 		}
