@@ -21,6 +21,7 @@ type question struct {
 	top    int      // the number of likeliest tokens to report with each token
 	salt   string   // of service.Request
 	echo   string   // text before the answer
+	echoed []token  // of that text, if their log-probabilities are asked for
 
 	sampling   sampling
 	bias       search.Bias

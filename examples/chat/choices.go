@@ -35,7 +35,10 @@ func (r *reply) answers(ctx context.Context, h *http.Request, q question, say fu
 					return say(i, p)
 				}
 				if q.echo != "" {
-					if err := one(part{text: q.echo}); err != nil {
+					mutex.Lock()
+					err := say(i, part{text: q.echo, tokens: q.echoed})
+					mutex.Unlock()
+					if err != nil {
 						return err
 					}
 				}

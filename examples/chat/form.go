@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -163,8 +164,6 @@ func (continuation) check(r *request) error {
 	switch {
 	case r.likeliest < 0 || r.likeliest > 5:
 		return invalid("logprobs", "got %d, want 0 to 5", r.likeliest)
-	case r.echo && r.logprobs:
-		return invalid("echo", "got true with logprobs; this server computes none of a prompt")
 	case len(r.text) == 0:
 		return invalid("prompt", "got none, want a text")
 	}
@@ -210,17 +209,22 @@ func (f continuation) last(r *reply, all []answered, u usage) error {
 	return r.done("text_completion", u)
 }
 
-// textLogprobs returns the tokens with their log-probabilities as the completion of a text does.
+// textLogprobs returns the tokens with their log-probabilities as the completion of a text does. The first token of a
+// prompt, whose log-probability is NaN, has null.
 func (r *reply) textLogprobs(i int, tokens []token) map[string]any {
-	names, probs, tops, offsets, tok := []string{}, []float64{}, []any{}, []int{}, r.speaks(r.style)
+	names, probs, tops, offsets, tok := []string{}, []any{}, []any{}, []int{}, r.speaks(r.style)
 	for _, t := range tokens {
 		top := map[string]float64{}
 		for _, c := range t.Top {
 			s, _ := tok.Decode([]int{c.ID})
 			top[s] = logprob(c.LogProb)
 		}
-		names, probs = append(names, t.text), append(probs, logprob(t.LogProb))
-		tops, offsets = append(tops, top), append(offsets, r.offsets[i])
+		names, offsets = append(names, t.text), append(offsets, r.offsets[i])
+		if math.IsNaN(t.LogProb) {
+			probs, tops = append(probs, nil), append(tops, nil)
+		} else {
+			probs, tops = append(probs, logprob(t.LogProb)), append(tops, top)
+		}
 		r.offsets[i] += len(t.text)
 	}
 	return map[string]any{

@@ -52,7 +52,7 @@ func TestFormatsRefuse(t *testing.T) {
 	for format, want := range map[string]string{
 		`"json"`: "want an object", `{"type":"json_schema"}`: "got no schema",
 		`{"type":"json_schema","json_schema":{"schema":{"type":"string","pattern":"(a"}}}`: "schema: pattern: got",
-		`{"type":"json_schema","json_schema":3}`:                                          "want an object",
+		`{"type":"json_schema","json_schema":3}`:                                           "want an object",
 	} {
 		status, got := ask(t, url+"/v1/chat/completions", `{`+hi+`,"response_format":`+format+`}`)
 		if status != 400 || !strings.Contains(got, want) || !strings.Contains(got, `"param":"response_format"`) {

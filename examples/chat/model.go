@@ -32,6 +32,7 @@ type engine struct {
 	context    int
 	service    *service.Service
 	embedder   func() (*embedder, error)  // made at its first use
+	scorer     func() (*scorer, error)    // likewise
 	vocabulary func() *grammar.Vocabulary // likewise
 	marked     func() *grammar.Vocabulary // likewise, with the marks of calls
 	calls      func() (style, error)      // likewise
@@ -96,6 +97,7 @@ func (o options) open(stderr io.Writer) (e *engine, err error) {
 		return e.texts(s)
 	})
 	e.embedder = sync.OnceValues(func() (*embedder, error) { return newEmbedder(network, poolings()[o.pooling]) })
+	e.scorer = sync.OnceValues(func() (*scorer, error) { return newScorer(network) })
 	e.service, err = service.New(network, lanes, queue)
 	return e, err
 }

@@ -330,7 +330,9 @@ func (s *server) question(ctx context.Context, data []byte, f form) (r request, 
 		err = failure{http.StatusBadRequest, "invalid_request_error", key, "context_length_exceeded", long.Error()}
 	}
 	if err == nil && r.echo {
-		q.echo, err = s.echoes(q.prompt)
+		if q.echo, err = s.echoes(q.prompt); err == nil && r.logprobs {
+			q.echoed, err = s.score(ctx, q.prompt, q.top)
+		}
 	}
 	if err == nil && q.grammar != nil {
 		_, err = s.choice(q, 0) // an error of the grammar is one of the request

@@ -269,7 +269,6 @@ func TestFailures(t *testing.T) {
 		{"text", `{"prompt":["a","b"]}`, 400, "prompt", "got 2 texts"},
 		{"text", `{"prompt":[0,512]}`, 400, "prompt", "512"},
 		{"text", `{"prompt":{}}`, 400, "prompt", "want a text or a list of tokens"},
-		{"text", `{"prompt":"a","echo":true,"logprobs":1}`, 400, "echo", "computes none of a prompt"},
 		{"text", `{"prompt":"a","logprobs":6}`, 400, "logprobs", "want 0 to 5"},
 		{"text", `{"prompt":"a","messages":[]}`, 400, "messages", "no such key"},
 		{"text", `{}`, 400, "prompt", "got none"},

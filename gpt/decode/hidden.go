@@ -5,6 +5,7 @@ import (
 	"iter"
 	"sync"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/search"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
@@ -21,7 +22,38 @@ type Reader struct {
 
 // NewReader returns a Reader. It returns an error if a layer of the network has no Step, or if the memory limit is too
 // low for a text of the network's context.
-func NewReader(n Network) (*Reader, error) {
+func NewReader(n Network) (*Reader, error) { return newReader(n, normed) }
+
+// Scorer computes the logits of the token after each token of a text. It reads one text at a time.
+type Scorer struct{ reader *Reader }
+
+// NewScorer returns a Scorer. It returns the errors of NewReader.
+func NewScorer(n Network) (*Scorer, error) {
+	r, err := newReader(n, Layers.Predict)
+	if err != nil {
+		return nil, err
+	}
+	return &Scorer{r}, nil
+}
+
+// Logits yields the logits of the tokens that are drawn after each token of a text, in the order of the tokens. The
+// next ones overwrite them. It yields an error if ctx ends, or if the weights change meanwhile.
+func (s *Scorer) Logits(ctx context.Context, tokens []int) iter.Seq2[graph.Tensor, error] {
+	return func(yield func(graph.Tensor, error) bool) {
+		if s == nil || s.reader == nil {
+			yield(graph.Tensor{}, errors.New("scorer: got nil, want one from NewScorer"))
+			return
+		}
+		for z, err := range s.reader.Hidden(ctx, tokens) {
+			if !yield(search.First(z, s.reader.net.Choices()), err) {
+				return
+			}
+		}
+	}
+}
+
+// newReader returns a Reader that yields what head makes of the last hidden values.
+func newReader(n Network, head func(Layers, graph.Expr) graph.Expr) (*Reader, error) {
 	if err := n.Check(1); err != nil {
 		return nil, err
 	}
@@ -35,7 +67,7 @@ func NewReader(n Network) (*Reader, error) {
 		if size > n.Context {
 			continue
 		}
-		s, err := n.reads(size, r.caches)
+		s, err := n.reads(size, r.caches, head)
 		switch {
 		case err != nil:
 			return nil, errors.Wrap(err, "reader")
@@ -48,16 +80,18 @@ func NewReader(n Network) (*Reader, error) {
 	return r, nil
 }
 
-// reads compiles a step of n tokens of one text whose Hidden ends after the last norm.
-func (net Network) reads(n int, caches nn.Caches) (s *Steps, err error) {
-	normed := func(l Layers, hidden graph.Expr) graph.Expr {
-		if l, ok := l.(interface{ Normed(graph.Expr) graph.Expr }); ok {
-			return l.Normed(hidden)
-		}
-		return hidden
+// normed returns the last hidden values after the last norm.
+func normed(l Layers, hidden graph.Expr) graph.Expr {
+	if l, ok := l.(interface{ Normed(graph.Expr) graph.Expr }); ok {
+		return l.Normed(hidden)
 	}
-	return net.steps(1, n, 1, caches, normed, func(s *Steps, _ bool, _, normed graph.Expr) (err error) {
-		s.Hidden, err = graph.Compile(normed)
+	return hidden
+}
+
+// reads compiles a step of n tokens of one text whose Hidden ends with head.
+func (net Network) reads(n int, caches nn.Caches, head func(Layers, graph.Expr) graph.Expr) (s *Steps, err error) {
+	return net.steps(1, n, 1, caches, head, func(s *Steps, _ bool, _, headed graph.Expr) (err error) {
+		s.Hidden, err = graph.Compile(headed)
 		return err
 	})
 }

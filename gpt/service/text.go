@@ -99,6 +99,20 @@ func likeliest(z graph.Tensor, n int) []Choice {
 	return list
 }
 
+// Score returns a token with ln softmax(z)ᵢ of the logits z (V), and the given number of likeliest tokens in order.
+func Score(z graph.Tensor, id, top int) (Drawn, error) {
+	if id < 0 || id >= z.Len() || top < 0 || top > z.Len() {
+		return Drawn{}, errors.Errorf("score: got token %d and %d likeliest of %d logits, want 0 to %d and 0 to %d",
+			id, top, z.Len(), z.Len()-1, z.Len())
+	}
+	if err := z.Finite("logits"); err != nil {
+		return Drawn{}, errors.Wrap(err, "score")
+	}
+	all := likeliest(z, z.Len())
+	at := slices.IndexFunc(all, func(c Choice) bool { return c.ID == id })
+	return Drawn{Choice: all[at], Top: all[:top:top]}, nil
+}
+
 // pace divides the time between prompts and the texts that are being written.
 type pace struct{ step time.Duration } // of the last step of the latter
 
