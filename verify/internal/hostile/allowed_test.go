@@ -149,6 +149,7 @@ var rules = []struct{ pattern, why string }{
 	},
 	{`^train\.CheckMemory 0=\d{9,}`, "more than is needed"},
 	{`^train\.(Run\.)?CheckMemory (1=0|2)`, "nothing is needed; a text"},
+	{`^service\.Score (1|2)=0`, "the first token; no likeliest ones"},
 	{
 		`^train\.(Run\.CheckMemory 0|New 1)(={}|\.(MaxIters|Eval\w+|Patience|LogInterval|Threads|OutDir)=)`,
 		"used by the loop around it",
