@@ -17,6 +17,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/internal/heap"
+
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/folder"
@@ -415,4 +417,9 @@ func TestRefused(t *testing.T) {
 		!strings.Contains(said.String(), "\n  ablate     the loss without") {
 		t.Errorf("-help: %v\n%s", err, &said)
 	}
+}
+
+func TestMain(m *testing.M) {
+	heap.Limit()
+	os.Exit(m.Run())
 }

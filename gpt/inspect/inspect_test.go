@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/internal/heap"
 )
 
 // odd returns a network whose sizes all differ.
@@ -753,8 +753,7 @@ func TestReplacementsThatFail(t *testing.T) {
 	}
 }
 
-// The tests build many small graphs and keep few of them. With fewer garbage collections they take less time.
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400)
+	heap.Limit()
 	os.Exit(m.Run())
 }
