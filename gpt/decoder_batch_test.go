@@ -37,7 +37,7 @@ func TestBatchDecoder(t *testing.T) {
 	for name, c := range list {
 		_, twin := list["adapters, "+name]
 		for _, kernels := range []bool{true, false} {
-			if os.Getenv("NIGHTLY") == "" && (twin || kernels == half(name)) {
+			if os.Getenv("NIGHTLY") == "" && (twin || kernels == half(name) || quarter(name) < 2) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s, kernels %v", name, kernels), func(t *testing.T) {
@@ -82,11 +82,12 @@ func TestBatchDecoder(t *testing.T) {
 }
 
 // TestServiceWritesAsSessions: clients that come and go get the texts that a Session of one row writes, with every
-// variant that decodes token by token. The others are refused. By day attentions have adapters.
+// variant that decodes token by token. The others are refused. By day attentions have adapters, and every second variant
+// is tried.
 func TestServiceWritesAsSessions(t *testing.T) {
 	list := variants()
 	for name, c := range list {
-		if _, twin := list["adapters, "+name]; twin && os.Getenv("NIGHTLY") == "" {
+		if _, twin := list["adapters, "+name]; os.Getenv("NIGHTLY") == "" && (twin || half(name)) {
 			continue
 		}
 		m := model64(t, c, true, 1)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -171,7 +172,7 @@ func TestHostileCheckpoint(t *testing.T) {
 		}
 		contents[f.Name] = b.Bytes()
 	}
-	every := 12
+	every := 24
 	if testing.Short() {
 		every = 32
 	}
@@ -259,9 +260,9 @@ func TestHugeMaskOfTheGraph(t *testing.T) {
 
 // A Config with any numbers is an error, or a model that trains and generates.
 func TestNoPanicConfig(t *testing.T) {
-	trials := 1000
-	if testing.Short() {
-		trials = 400
+	trials := 400
+	if os.Getenv("NIGHTLY") != "" {
+		trials = 1000
 	}
 	data, tok := corpus(t, verses, 8)
 	rng := rand.New(rand.NewPCG(3, 3))
