@@ -3,6 +3,7 @@ package verify
 import (
 	"errors"
 	"math"
+	"os"
 	"strings"
 	"testing"
 
@@ -100,7 +101,8 @@ func TestModelExact(t *testing.T) {
 }
 
 // A model of each attention, and of lists of two, is exact with dropout at all of its places, beside other blocks and
-// MLPs. A backward pass that forgets one of the masks, or applies one that its forward pass does not, is not.
+// MLPs, by day every third of these models. A backward pass that forgets one of the masks, or applies one that its
+// forward pass does not, is not.
 func TestModelExactWithDropout(t *testing.T) {
 	attentions, blocks, mlps, tried := parts.Attentions(), parts.Blocks(), parts.MLPs(), 0
 	for i := range max(len(attentions), len(blocks)*len(mlps)) {
@@ -116,7 +118,7 @@ func TestModelExactWithDropout(t *testing.T) {
 		} {
 			c.Options.Offer(name, n)
 		}
-		if c.ValidateModel() != nil {
+		if os.Getenv("NIGHTLY") == "" && i%3 > 0 || c.ValidateModel() != nil {
 			continue
 		}
 		tried++

@@ -76,7 +76,7 @@ func trainings(t *testing.T, model string) map[string][]string {
 	lines := func(line string) string { return written(t, strings.Repeat(line+"\n", 12)) }
 	small := []string{"-max_iters", "7", "-batch_size", "2", "-gradient_accumulation_steps", "2", "-block_size", "16",
 		"-learning_rate", "0.02",
-		"-eval_interval", "2", "-ema", "0.5", "-dropout", "0.1"}
+		"-eval_interval", "3", "-ema", "0.5", "-dropout", "0.1"}
 	return map[string][]string{
 		"train": append(
 			small, "-train", hens, "-tokenizer", "train:270", "-n_embd", "16", "-n_layer", "1", "-n_head", "2",
@@ -160,7 +160,7 @@ func TestInterruptedTrainingsResume(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			straight, broken := filepath.Join(t.TempDir(), "straight"), filepath.Join(t.TempDir(), "broken")
 			called(t, append(args, "-out_dir", straight)...)
-			looks, more := 60, 60
+			looks, more := 60, 120
 			if os.Getenv("NIGHTLY") != "" {
 				looks, more = 30, 7
 			}

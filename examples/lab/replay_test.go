@@ -57,9 +57,13 @@ func TestReplay(t *testing.T) {
 // What was edited in a study is named, also if the record was sealed again.
 func TestReplayNamesTheEdit(t *testing.T) {
 	data := verses(t)
+	finished := t.TempDir()
+	printed(t, "-quick", "-data", data, "-out_dir", finished, "-arms", "attention=linear", "-seeds", "1")
 	study := func() (dir, path string) {
 		dir = t.TempDir()
-		printed(t, "-quick", "-data", data, "-out_dir", dir, "-arms", "attention=linear", "-seeds", "1")
+		if err := os.CopyFS(dir, os.DirFS(finished)); err != nil {
+			t.Fatal(err)
+		}
 		paths, err := filepath.Glob(filepath.Join(dir, "results", "*.json"))
 		if err != nil || len(paths) != 2 {
 			t.Fatal(paths, err)

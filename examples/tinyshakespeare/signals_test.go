@@ -84,13 +84,9 @@ func sameChain(t *testing.T, got, want []byte) {
 // A signal saves after the current step and ends the program with 128 + its number; -resume then continues as if
 // uninterrupted.
 func TestSignals(t *testing.T) {
-	accumulate := "20"
-	if testing.Short() {
-		accumulate = "10"
-	}
 	long := []string{
 		"-max_iters", "60", "-lr_decay_iters", "60", "-eval_interval", "17", "-log_interval", "1",
-		"-gradient_accumulation_steps", accumulate,
+		"-gradient_accumulation_steps", "10",
 	}
 	whole := t.TempDir()
 	mustDo(t, small(t, whole, long...)...)
@@ -167,12 +163,12 @@ func (w *interrupter) Write(p []byte) (int, error) {
 func TestInterruptedAnywhere(t *testing.T) {
 	whole := t.TempDir()
 	count := strings.Count(mustDo(t, small(t, whole)...), "\n")
-	each := 5
+	each := 10
 	switch {
 	case os.Getenv("NIGHTLY") != "":
 		each = 1
 	case !testing.Short():
-		each = 4
+		each = 8
 	}
 	for i := 1; i < count; i += each {
 		dir := t.TempDir()

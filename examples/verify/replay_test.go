@@ -104,6 +104,11 @@ func TestReplay(t *testing.T) {
 
 // Everything that was edited beside or in a certificate is named, even if the sums were computed again.
 func TestReplayNamesTheEdit(t *testing.T) {
+	finished, data := finishedRun(t, func(*gpt.Config) {})
+	verses, err := os.ReadFile(data)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for want, edit := range map[string]func(dir, data string) error{
 		"verify: metrics.jsonl, which was edited, or is of another run: step 5: loss: ": func(dir, _ string) error {
 			return replace(filepath.Join(dir, "metrics.jsonl"), `{"step":5,"loss":`, `{"step":5,"loss":1`)
@@ -154,7 +159,10 @@ func TestReplayNamesTheEdit(t *testing.T) {
 			return first(err, os.WriteFile(path, content, 0o644))
 		},
 	} {
-		dir, data := finishedRun(t, func(*gpt.Config) {})
+		dir := t.TempDir()
+		if err := first(os.CopyFS(dir, os.DirFS(finished)), os.WriteFile(data, verses, 0o644)); err != nil {
+			t.Fatal(err)
+		}
 		if err := edit(dir, data); err != nil {
 			t.Fatal(err)
 		}

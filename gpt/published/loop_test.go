@@ -139,7 +139,7 @@ func TestLoop(t *testing.T) {
 		types := dtypes
 		if dir == "" { // TestFamiliesLive and TestGGUF have the other families, in parts
 			types = []string{dtypes[i%len(dtypes)]}
-			if i%3 > 0 && !strings.HasPrefix(name, "preset") {
+			if i%6 > 0 && !strings.HasPrefix(name, "preset") {
 				continue
 			}
 		}

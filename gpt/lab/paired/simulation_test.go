@@ -98,7 +98,7 @@ func most(studies int) float64 {
 // Of the studies without an effect at most 5 % + 3σ have a verdict: of one arm and of ten, with and without early
 // looks, by Student's t and by the permutation of signs.
 func TestStudiesWithoutEffect(t *testing.T) {
-	studies := 250
+	studies := 100
 	if os.Getenv("NIGHTLY") != "" {
 		studies = 10_000
 	}
@@ -120,7 +120,10 @@ func TestStudiesWithoutEffect(t *testing.T) {
 
 // The same holds for losses with other distributions.
 func TestOtherDistributions(t *testing.T) {
-	const studies = 300
+	studies := 100
+	if os.Getenv("NIGHTLY") != "" {
+		studies = 300
+	}
 	for name, draw := range losses() {
 		for _, seeds := range []int{4, 10} {
 			for _, number := range []int{1, 10} {
@@ -189,7 +192,10 @@ func TestIntervalsCover(t *testing.T) {
 // A study with the announced number of seeds finds the difference with the announced power, alone and among ten arms.
 // Early looks only add to it.
 func TestAnnouncedPower(t *testing.T) {
-	const studies = 600
+	studies := 600
+	if os.Getenv("NIGHTLY") != "" {
+		studies = 600
+	}
 	for _, v := range []struct {
 		difference float64
 		number     int
@@ -233,7 +239,7 @@ func TestAnnouncedPower(t *testing.T) {
 			}
 		}
 		levels := plan.levels(Level / float64(v.number))
-		announced, got := power(seeds, v.difference, levels[len(levels)-1]), float64(found)/studies
+		announced, got := power(seeds, v.difference, levels[len(levels)-1]), float64(found)/float64(studies)
 		t.Logf(
 			"difference %g, %d arms, looks %v: announced %.3f, found %.3f", v.difference, v.number, plan.Looks,
 			announced, got,
