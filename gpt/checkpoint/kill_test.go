@@ -65,7 +65,7 @@ func TestKillDuringSave(t *testing.T) {
 		t.Fatal(saveUntilKilled(path))
 	}
 	path := t.TempDir()
-	kills, unfinished, step := 50, 0, 0
+	kills, unfinished, step := 20, 0, 0
 	switch {
 	case testing.Short():
 		kills = 4

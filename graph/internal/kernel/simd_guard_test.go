@@ -3,6 +3,7 @@
 package kernel
 
 import (
+	"os"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -12,11 +13,14 @@ import (
 )
 
 // TestKernelsStayInTheirOperands runs every kernel on operands whose last number, and then whose first, is next to a
-// page that must not be read.
+// page that must not be read. By day it takes the lengths around multiples of 16, and some others.
 func TestKernelsStayInTheirOperands(t *testing.T) {
 	page := syscall.Getpagesize()
 	kerneltest.EachSet(t, func(t *testing.T, v *simd.Set) {
 		for n := range 68 {
+			if os.Getenv("NIGHTLY") == "" && (n+1)%16 > 2 && n%5 > 0 {
+				continue
+			}
 			for _, atEnd := range []bool{true, false} {
 				var maps [][]byte
 				got := runAll(v, n, kerneltest.Random[float32], func(x []float32) []float32 {

@@ -55,7 +55,7 @@ func TestCases(t *testing.T) {
 func TestSmall(t *testing.T) {
 	n, nightly := fixture.Small(1), os.Getenv("NIGHTLY") != ""
 	for i, e := range At(n) {
-		if !nightly && i%3 > 0 {
+		if !nightly && i%6 > 0 {
 			continue
 		}
 		for _, c := range e.Cases {

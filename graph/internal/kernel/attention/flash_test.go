@@ -219,7 +219,7 @@ func TestAttentionEqualsDense(t *testing.T) {
 	case testing.Short():
 		sizes = []int{1, 33, 65, 130}
 	case os.Getenv("NIGHTLY") == "":
-		sizes = []int{1, 3, 32, 33, 63, 66, 128, 129, 263}
+		sizes = []int{1, 3, 33, 66, 129, 263}
 	}
 	for _, n := range sizes {
 		for c, m := range maskings {
@@ -348,12 +348,16 @@ func TestAttentionOfLargeScores(t *testing.T) {
 	}
 }
 
-// TestAttentionBits: the result depends in no bit on the threads or the instruction set.
+// TestAttentionBits: the result depends in no bit on the threads or the instruction set. By day each
+// shape has every second mask.
 func TestAttentionBits(t *testing.T) {
-	for _, h := range []Shape{
+	for i, h := range []Shape{
 		self(2, 130, 3, 5, 7), self(1, 291, 2, 16, 32), self(1, 130, 6, 5, 7).in(2), self(1, 261, 2, 5, 7).sigmoids(),
 	} {
-		for _, m := range maskings[:5] {
+		for j, m := range maskings[:5] {
+			if os.Getenv("NIGHTLY") == "" && (i+j)%2 > 0 {
+				continue
+			}
 			rng := rand.New(rand.NewPCG(7, 8))
 			qkv := kerneltest.Random[float64](rng, h.numbers())
 			dy := kerneltest.Random[float64](rng, h.Batch*h.Queries*h.Heads*h.V)
