@@ -82,8 +82,9 @@ func TestRepeat(t *testing.T) {
 	}
 }
 
-// Of forty runs, and a hundred with NIGHTLY=1, each with one thing edited after the run or before the replay — a loss, a norm, a weight, the
-// text, the configuration or a link — every edit is noticed and named, also if all sums were computed again.
+// Of forty runs, and a hundred with NIGHTLY=1, each with one thing edited after the run or before the replay — a loss,
+// a norm, a weight, the text, the configuration or a link — every edit is noticed and named, also if all sums were
+// computed again.
 func TestEveryEditIsNoticed(t *testing.T) {
 	made, trainer, path := certifiedRun(t, tiny(), 10)
 	data, err := made.Encode()

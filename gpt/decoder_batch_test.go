@@ -82,8 +82,8 @@ func TestBatchDecoder(t *testing.T) {
 }
 
 // TestServiceWritesAsSessions: clients that come and go get the texts that a Session of one row writes, with every
-// variant that decodes token by token. The others are refused. By day attentions have adapters, and every second variant
-// is tried.
+// variant that decodes token by token. The others are refused. By day attentions have adapters, and every second
+// variant is tried.
 func TestServiceWritesAsSessions(t *testing.T) {
 	list := variants()
 	for name, c := range list {
