@@ -17,8 +17,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pedestrian-ml/pedestrian/internal/heap"
-
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/folder"
@@ -29,6 +27,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/published"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/internal/heap"
 )
 
 const verses = "MILLER:\nThe wheel goes round, the water pays no rent.\n\nFERRYMAN:\nThen cross with me!\n\n"
