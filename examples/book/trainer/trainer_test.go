@@ -45,8 +45,8 @@ func sizeOf(t *testing.T, program []byte) {
 }
 
 // bitsOf asserts that the program of the page answers as the native one does: with equal losses, weights, samples,
-// attention and hashes, to every request, and with gradients that agree. So nothing that it needs is cut. flags are those
-// of node.
+// attention and hashes, to every request, and with gradients that agree. So nothing that it needs is cut. Node gets the
+// flags.
 func bitsOf(t *testing.T, program []byte, requests, flags []string) {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("node is not installed, which runs the WebAssembly")
