@@ -46,6 +46,7 @@ func (j *judge) cost(p pair) (c Cost, err error) {
 	var trainers [2]*gpt.Trainer
 	for i, config := range []gpt.Config{p.base, p.plain} {
 		config.Context = j.ctx
+		config.LearningRate, config.MinLR = 1e-6, 0 // an idea that diverges has costs, too
 		c.Parameters[i], _ = config.Count()
 		c.FLOPs[i] = gpt.FLOPsPerToken(config)
 		if trainers[i], err = gpt.NewTrainer(config, j.Protocol.Text.Corpus, j.Protocol.Text.Tokenizer); err != nil {

@@ -17,7 +17,7 @@ type arm struct {
 	version string // of the user's code in it
 }
 
-// named returns the arm of the baseline or of the idea; name says more.
+// named returns an arm of the baseline or of the idea, whose name ends with the given one.
 func (j *judge) named(idea bool, name string, c gpt.Config) arm {
 	if idea {
 		return arm{j.idea.Name + ", " + name, c, j.idea.Version}
