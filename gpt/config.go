@@ -22,9 +22,9 @@ type Config struct {
 	// Carry trains by truncated backpropagation through time: each row of a batch walks through the text, and the
 	// states of its recurrences at the end of a step are those at the beginning of the next.
 	Carry bool
-	// DrawnTokens is the number of tokens that are drawn when the model writes, those of its tokenizer. A network may
-	// have logits for more, as in a published model whose vocab_size is padded. 0 means all V. It is in no file: the
-	// tokenizer says it, and NewTrainer and those who open a model with its tokenizer set it.
+	// DrawnTokens is the number of tokens that the model may write; 0 means all V. It is the size of the tokenizer,
+	// which is below V if vocab_size is padded, as in some published models. NewTrainer sets it, and so does everything
+	// that opens a model with its tokenizer. It is in no file.
 	DrawnTokens int
 	Parts       parts.Registry // user-defined variants beside the library's; not in files
 	Hooks       train.Hooks    // code that a run calls; not in files, so Resume needs it again

@@ -10,19 +10,14 @@ import (
 )
 
 // NotFinite finds where a run of p has left the finite numbers. It computes the forward pass again, with the same
-// inputs and dropout, and returns an ErrNotFinite that names the first operation with a NaN or +∞ in its result, its
-// layer, and the row and column there. If there is none, a −∞ counts, which a mask may have put there. It returns nil
-// if all results are finite. Afterwards p has no value until its next Run.
+// inputs and dropout. The error wraps ErrNotFinite and names the first operation whose result has a NaN or +∞, with its
+// layer, row and column. A mask may put −∞ into a result, so NotFinite reports a −∞ only if there is no NaN and no +∞.
+// It returns nil if all results are finite. Afterwards p has no value until its next Run.
 func (p *Program) NotFinite() error {
-	if p == nil || p.graph == nil {
-		return errNoProgram
+	if err := p.hold(); err != nil {
+		return err
 	}
-	if !p.graph.running.TryLock() {
-		return errors.Wrap(errRunning, "run")
-	}
-	defer p.graph.running.Unlock()
-	p.graph.store.RLock()
-	defer p.graph.store.RUnlock()
+	defer p.release()
 	p.ran = false
 	p.graph.ops.Run.Begin(len(p.grads) > 0)
 	var first, infinite error

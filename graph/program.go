@@ -28,16 +28,30 @@ var errNoProgram = errors.New("run: no program: create one with Compile")
 // range, it returns an error and computes nothing. Programs of one graph run one at a time: starting a second one is an
 // error.
 func (p *Program) Run() error {
+	if err := p.hold(); err != nil {
+		return err
+	}
+	defer p.release()
+	return p.run()
+}
+
+// hold keeps other programs of the graph from running, and its parameters from changing, until release. It returns an
+// error if another program runs.
+func (p *Program) hold() error {
 	if p == nil || p.graph == nil {
 		return errNoProgram
 	}
 	if !p.graph.running.TryLock() {
 		return errors.Wrap(errRunning, "run")
 	}
-	defer p.graph.running.Unlock()
 	p.graph.store.RLock()
-	defer p.graph.store.RUnlock()
-	return p.run()
+	return nil
+}
+
+// release undoes hold.
+func (p *Program) release() {
+	p.graph.store.RUnlock()
+	p.graph.running.Unlock()
 }
 
 // run is like Run, for a caller that holds the graph and, for reading, its parameters.

@@ -39,7 +39,8 @@ func TestEchoWithLogprobs(t *testing.T) {
 		}
 		return r
 	}
-	drawn := request(`{"prompt":"Hi 7","echo":true,"logprobs":2,"max_tokens":2,"n":2,"logit_bias":` + string(bias) + `}`)
+	drawn := request(`{"prompt":"Hi 7","echo":true,"logprobs":2,"max_tokens":2,"n":2,"logit_bias":` +
+		string(bias) + `}`)
 	scored := request(`{"prompt":"Hi 7~~","echo":true,"logprobs":2,"max_tokens":0}`)
 	a, b := drawn.Choices[1].Logprobs, scored.Choices[0].Logprobs
 	if drawn.Choices[0].Text != "Hi 7~~" || scored.Choices[0].Text != "Hi 7~~" || drawn.Usage.Completion != 4 ||

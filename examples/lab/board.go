@@ -141,8 +141,8 @@ func (v *verdicts) print(w io.Writer) error {
 	fmt.Fprintln(out, "| idea | equal parameters | equal FLOPs | with size | time | tasks | trials | SHA-256 |")
 	fmt.Fprintln(out, "|---|---|---|---|---:|---|---:|---|")
 	for _, r := range v.rows {
-		fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %d | `%s` |\n", r.Idea, onText(r, "parameters"), onText(r, "FLOPs"),
-			growth(r), timing(r), onTasks(r), r.Trials, r.SHA256)
+		fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %d | `%s` |\n", r.Idea, onText(r, "parameters"),
+			onText(r, "FLOPs"), growth(r), timing(r), onTasks(r), r.Trials, r.SHA256)
 	}
 	if len(v.left) > 0 {
 		fmt.Fprint(out, "\nLeft out:\n\n")

@@ -31,7 +31,7 @@ func newInquiry(command string, args []string, stderr io.Writer) (*inquiry, erro
 	fs := program.Flags("lab "+command, stderr)
 	fs.Group(command, "what is asked, and how much time there is", func(fs *flag.FlagSet) {
 		if command == "verdict" {
-			fs.StringVar(&q.name, "verdict", "", `the idea, such as "attention=gated_deltanet" or "norm=dyt,block=post"`)
+			fs.StringVar(&q.name, "verdict", "", `idea, such as "attention=gated_deltanet" or "norm=dyt,block=post"`)
 			fs.BoolVar(&q.asJSON, "json", false, "print the certificate instead of sentences")
 		} else {
 			fs.StringVar(&q.parts, "parts", "all", `parts, such as "attention,norm", or single ones, such as "rope"`)

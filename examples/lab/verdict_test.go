@@ -2,12 +2,9 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -74,17 +71,7 @@ func TestFlagsOfVerdict(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other.txt")
 	put(t, other, strings.Repeat("A text, and another than the first one was.\n", 20))
 	flagtest.Program{
-		Run: func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-			var out strings.Builder
-			err := run(ctx, args, &out, stderr)
-			for line := range strings.Lines(out.String()) {
-				if !strings.HasPrefix(line, "What does it cost?") { // which differs from run to run
-					io.WriteString(stdout, line)
-				}
-			}
-			dir := args[slices.Index(args, "-out_dir")+1] // whose files hold times
-			return cmp.Or(err, os.RemoveAll(dir), os.Mkdir(dir, 0o755))
-		},
+		Run:  flagtest.Untimed(run),
 		Name: "lab verdict",
 		Args: func(dir string) []string {
 			return []string{"-verdict", "norm=layernorm", "-data", data, "-quick", "-out_dir", dir}

@@ -100,7 +100,7 @@ func (r *interval) multiples(raw any) error {
 	if x.Mul(x, new(big.Rat).SetInt64(power(r.places))); !valid || x.Sign() <= 0 {
 		return errors.Errorf("got %s, want a number above 0 without an exponent", shown(raw))
 	}
-	if r.places == 0 { // of a multiple of a/b, the integers are those of a
+	if r.places == 0 { // the integers among the multiples of a/b are the multiples of a
 		x.SetInt(x.Num())
 	}
 	if !x.IsInt() || !x.Num().IsInt64() || x.Num().Int64() > power(r.before)*power(r.places) {

@@ -8,8 +8,25 @@ import (
 	"github.com/pkg/errors"
 )
 
-// oneOf returns the union of schemas of which no value has two: of other types, of other values of enum or const, or
-// objects of which both require a property that has no common value.
+// anyOf returns the union of schemas.
+func (r *reader) anyOf(at string, raw any) (set, error) {
+	list, ok := raw.([]any)
+	if !ok || len(list) == 0 {
+		return nil, errors.Errorf("%s: got %s, want a list of 1 or more", at, shown(raw))
+	}
+	var alternatives union
+	for i, item := range list {
+		n, err := r.schema(fmt.Sprintf("%s[%d]", at, i), item)
+		if err != nil {
+			return nil, err
+		}
+		alternatives = append(alternatives, n)
+	}
+	return alternatives, nil
+}
+
+// oneOf returns the union of schemas that exclude each other: they have different types or different values of enum or
+// const, or they are objects that require a property whose values differ.
 func (r *reader) oneOf(at string, raw any) (set, error) {
 	list, _ := raw.([]any)
 	for i := range list {
@@ -125,13 +142,13 @@ func (r *reader) allOf(at string, raw any) (merged field.Object, err error) {
 	if !ok || len(list) == 0 {
 		return nil, errors.Errorf("%s: got %s, want a list of 1 or more", at, shown(raw))
 	}
-	with := 0 // schemas with properties
+	with := 0 // schemas that have properties, or forbid others
 	for i, item := range list {
 		o, ok := r.resolved(item)
 		if !ok {
 			return nil, errors.Errorf("%s[%d]: got %s, want an object or a place of this schema", at, i, shown(item))
 		}
-		if o.Has("properties") {
+		if o.Has("properties") || o.Has("additionalProperties") { // which is about the properties beside it
 			with++
 		}
 		for _, m := range o {

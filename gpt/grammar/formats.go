@@ -10,9 +10,9 @@ import (
 // format is a named set of texts.
 type format struct{ name, pattern string }
 
-// formats lists the formats of texts. Dates are those of the calendar, of the years 0000 to 9999. Times have no leap
-// seconds and at most nine digits of a fraction, and addresses the letters, digits and signs that need no quotes, so
-// that the texts are some of those of RFC 3339 and RFC 5321.
+// formats lists the formats of texts. A date exists in the calendar, in a year from 0000 to 9999. A time has no leap
+// second and at most nine digits after the point. An address has only letters, digits and signs that need no quotes.
+// Every text is valid by RFC 3339 or RFC 5321, which permit more.
 func formats() []format {
 	const leap = `(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)`
 	const date = `(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|` +

@@ -70,7 +70,7 @@ func writable() []span {
 	}
 }
 
-// checkPattern returns an error for what a pattern of JSON Schema, which is JavaScript's, means otherwise in Go.
+// checkPattern returns an error if Go reads a pattern differently from JavaScript, whose patterns JSON Schema uses.
 func checkPattern(pattern string) error {
 	for i := 0; i < len(pattern); i++ {
 		rest := pattern[i:]

@@ -295,23 +295,6 @@ func (r *reader) ofObject(at string, o field.Object) (set, error) {
 	return r.object(nil, n).set, nil
 }
 
-// anyOf returns the union of schemas.
-func (r *reader) anyOf(at string, raw any) (set, error) {
-	list, ok := raw.([]any)
-	if !ok || len(list) == 0 {
-		return nil, errors.Errorf("%s: got %s, want a list of 1 or more", at, shown(raw))
-	}
-	var alternatives union
-	for i, item := range list {
-		n, err := r.schema(fmt.Sprintf("%s[%d]", at, i), item)
-		if err != nil {
-			return nil, err
-		}
-		alternatives = append(alternatives, n)
-	}
-	return alternatives, nil
-}
-
 // ref returns the schema at a place of the root, such as #/$defs/name.
 func (r *reader) ref(at string, raw any) (set, error) {
 	ref, _ := raw.(string)

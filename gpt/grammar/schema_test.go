@@ -257,14 +257,20 @@ func TestSchemaReads(t *testing.T) {
 func TestSchemaRefuses(t *testing.T) {
 	for schema, want := range map[string]string{
 		`{"type":"string","pattern":7}`:                                         "schema: pattern: got 7, want a text",
-		`{"type":"object","properties":{"a":{"type":"string","format":"iri"}}}`: "schema.properties.a: format: got \"iri\"",
-		`{"format":"date","pattern":"a"}`:                                       "format: beside pattern", `{"const":1,"pattern":"a"}`: "pattern: beside const",
-		`{"oneOf":[]}`: "oneOf: got [], want a list", `{"allOf":[]}`: "allOf: got [],",
-		`{"not":{}}`:                     "not: this grammar",
-		`{"anyOf":[{}],"type":"string"}`: "type: beside anyOf", `{"anyOf":[]}`: "want a list of 1 or more",
-		`{"anyOf":[{"type":"text"}]}`: `schema.anyOf[0]: type: got "text"`, `{"type":[]}`: "type: got none",
-		`{"type":3}`: "type: got 3", `{"$ref":"#/$defs/a"}`: "$ref: got", `{"$ref":"https://x"}`: "$ref: got",
-		`{"$ref":"#"}`: "an alternative of itself", `{"anyOf":[{"type":"null"},` +
+		`{"type":"object","properties":{"a":{"type":"string","format":"iri"}}}`: `properties.a: format: got "iri"`,
+		`{"format":"date","pattern":"a"}`:                                       "format: beside pattern",
+		`{"const":1,"pattern":"a"}`:                                             "pattern: beside const",
+		`{"oneOf":[]}`:                                                          "oneOf: got [], want a list",
+		`{"allOf":[]}`:                                                          "allOf: got [],",
+		`{"not":{}}`:                                                            "not: this grammar",
+		`{"anyOf":[{}],"type":"string"}`:                                        "type: beside anyOf",
+		`{"anyOf":[]}`:                                                          "want a list of 1 or more",
+		`{"anyOf":[{"type":"text"}]}`:                                           `schema.anyOf[0]: type: got "text"`,
+		`{"type":[]}`:                                                           "type: got none",
+		`{"type":3}`:                                                            "type: got 3",
+		`{"$ref":"#/$defs/a"}`:                                                  "$ref: got",
+		`{"$ref":"https://x"}`:                                                  "$ref: got",
+		`{"$ref":"#"}`:                                                          "an alternative of itself", `{"anyOf":[{"type":"null"},` +
 			`{"$ref":"#"}]}`: "an alternative of itself",
 		`{"type":"object","properties":{"a":{"$ref":"#"}},` +
 			`"required":["a"]}`: "no value of at most 32",

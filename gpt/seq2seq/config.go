@@ -24,8 +24,8 @@ type Config struct {
 	TargetVocab    int
 	train.Training // LRDecayIters 0 means "at MaxIters"
 	train.Run
-	// DrawnTokens is the number of tokens that are written, those of the target's vocabulary; 0 means all. It is not in
-	// files, where the vocabulary says it: LoadModel and Resume set it.
+	// DrawnTokens is the number of tokens that the model may write, the size of the target's vocabulary; 0 means all.
+	// It is in no file: LoadModel and Resume set it from the vocabulary.
 	DrawnTokens int
 	Parts       parts.Registry // your own variants, except blocks and heads; not in files
 }

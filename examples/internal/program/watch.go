@@ -18,7 +18,7 @@ const (
 	mostQuiet = 30 * time.Second
 )
 
-// watch sees what a program writes, and says what it is doing when it has been silent for some time.
+// watch follows the output of a program. After a silence it writes a line that names the present task.
 type watch struct {
 	name   string
 	stderr *os.File

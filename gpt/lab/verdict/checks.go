@@ -128,7 +128,7 @@ func gradients(ctx context.Context, c gpt.Config) (string, error) {
 	return described(r) + "; every parameter is used", nil
 }
 
-// described says what a report of package verify has compared.
+// described returns the roads of a report of package verify, and the largest distances between them.
 func described(r *verify.Report) string {
 	first := "automatic differentiation, with central differences because the idea has no formula by hand"
 	if r.ByHand {

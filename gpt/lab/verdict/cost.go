@@ -17,7 +17,7 @@ type Cost struct {
 	Ms         [2]float64 `json:"ms_per_step"`     // medians, with one thread
 	Ratio      float64    `json:"ratio"`           // the median of the ratios of two steps in turn
 	Memory     [2]float64 `json:"memory_mib"`      // of training
-	State      [2]float64 `json:"state_kib"`       // of a decoder after block_size tokens; 0 if there is none
+	State      [2]float64 `json:"state_kib"`       // that a decoder stores for block_size tokens; 0 without a decoder
 }
 
 // measure measures the costs at each size, unless they are known from a run before.

@@ -13,10 +13,10 @@
 //
 // # What counts as a difference
 //
-// Idea and baseline have the same rates to choose from. Successive halving chooses on other seeds than those of the
-// comparison: every rate gets a quarter of the steps, the better half of the rates twice as many with two seeds. At a
-// size both arms are then trained at the rate that either has chosen, and each counts with its better one. So a rate
-// that noise has chosen for one arm alone makes no difference.
+// Idea and baseline choose from the same rates by successive halving, on seeds that the comparison does not use. Every
+// rate is trained for a quarter of the steps. The better half is then trained with two seeds for half of the steps. If
+// the two arms choose different rates, both are trained at both rates, and each arm counts at its better rate. So noise
+// in the choice favours neither arm.
 //
 // Differences are judged by package paired with Holm's correction over all sizes and both budgets, after 4 seeds and
 // after 8, at the level of the whole. One size decides nothing: an idea is better on text if at least two sizes tell so

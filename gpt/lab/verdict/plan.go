@@ -13,7 +13,7 @@ import (
 type Plan struct {
 	Sizes     []Size     `json:"sizes"` // of the models of text, ascending
 	Steps     int        `json:"steps"` // of a trial on text
-	Rates     []float64  `json:"rates"` // learning rates, ascending, in place of those of baseline and idea
+	Rates     []float64  `json:"rates"` // learning rates, ascending; they replace learning_rate
 	Looks     []int      `json:"looks"` // seeds at which the losses are judged
 	BlockSize int        `json:"block_size"`
 	Tasks     []TaskPlan `json:"tasks"`
