@@ -270,7 +270,8 @@ func TestSchemaRefuses(t *testing.T) {
 		`{"type":3}`:                                                            "type: got 3",
 		`{"$ref":"#/$defs/a"}`:                                                  "$ref: got",
 		`{"$ref":"https://x"}`:                                                  "$ref: got",
-		`{"$ref":"#"}`:                                                          "an alternative of itself", `{"anyOf":[{"type":"null"},` +
+		`{"$ref":"#"}`:                                                          "an alternative of itself",
+		`{"anyOf":[{"type":"null"},` +
 			`{"$ref":"#"}]}`: "an alternative of itself",
 		`{"type":"object","properties":{"a":{"$ref":"#"}},` +
 			`"required":["a"]}`: "no value of at most 32",
