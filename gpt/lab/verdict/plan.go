@@ -54,12 +54,17 @@ func planned(minutes float64, base gpt.Config) Plan {
 	return p
 }
 
-// Quick returns a plan of tiny models and few steps, which shows in seconds that an idea runs, and decides nothing.
+// Quick returns a plan of tiny models and few steps, which shows in seconds that an idea runs, on text and on every task,
+// and decides nothing.
 func Quick() Plan {
-	return Plan{
+	p := Plan{
 		Sizes: []Size{{8, 1}, {16, 1}}, Steps: 2, Rates: []float64{4e-3, 8e-3}, Looks: []int{2},
-		Tasks: []TaskPlan{{list()[0].name, 2}}, TaskSize: Size{8, 1}, TaskRates: []float64{1e-2},
+		TaskSize: Size{8, 1}, TaskRates: []float64{1e-2},
 	}
+	for _, t := range list() {
+		p.Tasks = append(p.Tasks, TaskPlan{t.name, 1})
+	}
+	return p
 }
 
 // filled returns p with the fields of other where its own are 0.
@@ -151,8 +156,10 @@ func (j *judge) foresee() error {
 		j.pace.plan(trials/2, float64(j.Report.Plan.Steps), p.plain)
 	}
 	for _, t := range j.Report.Plan.Tasks {
-		c, facts := j.Report.Plan.TaskSize.apply(j.Base), taskOf(t.Task)
-		c.BlockSize, c.BatchSize, c.VocabSize = facts.length, batchOfTasks, facts.vocabulary
+		c, err := taskOf(t.Task).apply(j.Report.Plan.TaskSize.apply(j.Base))
+		if err != nil {
+			return err
+		}
 		j.pace.plan(float64(2*paired.Confirming*len(j.Report.Plan.TaskRates)), float64(t.Steps), c)
 	}
 	return nil

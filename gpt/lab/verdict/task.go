@@ -31,10 +31,16 @@ type Accuracy struct {
 
 // known is a task with the name that examples/lab reads, and the steps in which the baseline learns it.
 type known struct {
-	name, what         string
-	kind               tasks.Kind
-	train, steps       int
-	length, vocabulary int
+	name, what   string
+	kind         tasks.Kind
+	train, steps int
+}
+
+// apply returns c with the sizes of the task.
+func (k known) apply(c gpt.Config) (gpt.Config, error) {
+	t, err := tasks.New(k.kind, tasks.Set{Train: 1, Test: 1, Seed: 1})
+	c.BlockSize, c.VocabSize, c.BatchSize = t.BlockSize, t.VocabSize, batchOfTasks
+	return c, err
 }
 
 // list returns the tasks.
@@ -44,27 +50,26 @@ func list() []known {
 			fmt.Sprintf("multi-query-associative-recall:Vocabulary=%d,Pairs=%d,Length=%d,Train=20000,Test=200",
 				vocabulary, pairs, 4*pairs),
 			fmt.Sprintf("recall of %d pairs", pairs),
-			tasks.MultiQueryRecall{Vocabulary: vocabulary, Pairs: pairs, Length: 4 * pairs}, 20000, steps, 4 * pairs,
-			vocabulary,
+			tasks.MultiQueryRecall{Vocabulary: vocabulary, Pairs: pairs, Length: 4 * pairs}, 20000, steps,
 		}
 	}
 	return []known{
 		recall(4, 32, 300), recall(8, 64, 500), recall(16, 64, 1000),
 		{
 			"repetition:Vocabulary=16,Length=24,Train=20000,Test=200", "induction",
-			tasks.Repetition{Vocabulary: 16, Length: 24}, 20000, 500, 24, 16,
+			tasks.Repetition{Vocabulary: 16, Length: 24}, 20000, 500,
 		},
 		{
 			"parity:Length=16,TestLength=32,Train=50000,Test=200", "parity of twice the trained length",
-			tasks.Parity{Length: 16, TestLength: 32}, 50000, 500, 32, 2,
+			tasks.Parity{Length: 16, TestLength: 32}, 50000, 500,
 		},
 		{
 			"selective-copying:Vocabulary=16,Copied=8,Length=48,Train=20000,Test=200", "selective copying",
-			tasks.SelectiveCopying{Vocabulary: 16, Copied: 8, Length: 48}, 20000, 300, 48, 16,
+			tasks.SelectiveCopying{Vocabulary: 16, Copied: 8, Length: 48}, 20000, 300,
 		},
 		{
 			"compression:Vocabulary=16,Length=24,Train=20000,Test=200", "compression",
-			tasks.Compression{Vocabulary: 16, Length: 24}, 20000, 300, 24, 16,
+			tasks.Compression{Vocabulary: 16, Length: 24}, 20000, 300,
 		},
 	}
 }
@@ -128,13 +133,12 @@ func (j *judge) askTasks() error {
 
 // askTask trains baseline and idea on a task at some rates, and compares each at its better one.
 func (j *judge) askTask(a *Accuracy, text lab.Text, steps int, rates []float64, first uint64) error {
-	base := j.Report.Plan.TaskSize.apply(j.Base)
-	base.Head, base.BatchSize, base.GradientAccumulationSteps = "linear", batchOfTasks, 1
-	base.Threads, base.EvalIters = 1, 1
-	k := taskOf(a.Task)
-	base.BlockSize, base.VocabSize = k.length, k.vocabulary
-	base, err := lab.Budget{Steps: steps}.Apply(base)
+	base, err := taskOf(a.Task).apply(j.Report.Plan.TaskSize.apply(j.Base))
 	if err != nil {
+		return err
+	}
+	base.Head, base.GradientAccumulationSteps, base.Threads, base.EvalIters = "linear", 1, 1, 1
+	if base, err = (lab.Budget{Steps: steps}).Apply(base); err != nil {
 		return err
 	}
 	base.EvalInterval = base.MaxIters
