@@ -136,6 +136,19 @@ func (l *lanes) feed(list, tokens []int) (logits graph.Tensor, err error) {
 	return logits, err
 }
 
+// origin adds to an error of logits that are not finite, of a step of n texts, which layer's result was the first. It
+// takes the step a second time. A state refuses that, so the place is not known if it is behind one.
+func (l *lanes) origin(err error, n int) error {
+	s := l.steps[stepSize{n, 1}]
+	if !errors.Is(err, graph.ErrNotFinite) || s == nil {
+		return err
+	}
+	if first := s.Logits.NotFinite(); errors.Is(first, graph.ErrNotFinite) {
+		return errors.WithMessagef(first, "%v; first", err)
+	}
+	return err
+}
+
 // shared calls f with the present weights. If they have changed since the texts were fed, these are fed again before.
 func (l *lanes) shared(f func(graph.Reading) error) error {
 	return l.net.Graph.Shared(func(r graph.Reading) error {

@@ -118,6 +118,64 @@ func TestServiceWritesAlone(t *testing.T) {
 	group.Wait()
 }
 
+// TestServiceOverflows: a text whose logits are not finite ends with an error that names the layer, and the others go
+// on as if they were alone, in caches of keys and in states.
+func TestServiceOverflows(t *testing.T) {
+	const bad = vocabulary - 1
+	for _, attention := range []string{"causal", "gated_deltanet"} {
+		c := gpt.Shakespeare()
+		c.VocabSize, c.BlockSize, c.NLayer, c.NHead, c.NEmbd = vocabulary, 40, 1, 2, 6
+		c.Attention, c.Position, c.Head = attention, "none", "linear"
+		m, err := gpt.New(graph.New(graph.Float64, 1), c, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gpttest.Scramble(m.Params(), 1)
+		for _, p := range m.Params() {
+			if p.Name() == "wte.weight" {
+				p.Tensor().Set(bad*c.NEmbd, math.NaN())
+			}
+		}
+		n, err := m.Network(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range serve(t, n, 2, 0).Generate(t.Context(), request(1, 5, 1, bad)) {
+			mustContain(t, err, "; first: wte")
+		}
+		var got [2][]float64
+		for i, tokens := range [][]int{{2}, {2, bad}} {
+			l, err := newLanes(n, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for lane := range tokens {
+				if _, err := l.begin(lane, "", []int{1, 2}); err != nil {
+					t.Fatal(err)
+				}
+				if err := l.read(lane, []int{1}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := l.feed([]int{0, 1}[:len(tokens)], tokens); err != nil {
+				t.Fatal(err)
+			}
+			if i > 0 {
+				mustContain(t, l.origin(graph.ErrNotFinite, 2), "; first: wte")
+				l.texts[1] = nil // ended
+			}
+			z, err := l.feed([]int{0}, []int{3})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[i] = slices.Clone(z.Floats())
+		}
+		if !slices.Equal(got[0], got[1]) {
+			t.Errorf("%s: beside a text that fails: got the logits %v, want %v", attention, got[1], got[0])
+		}
+	}
+}
+
 // TestServiceStarts: a text that begins like an earlier one feeds only the rest of its prompt, in the lane that holds
 // most of it, or in another one if that is taken.
 func TestServiceStarts(t *testing.T) {

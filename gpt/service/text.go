@@ -180,6 +180,7 @@ func (s *Service) draw() {
 	}
 	group.Wait()
 	for i, lane := range list {
+		failed[i] = s.lanes.origin(failed[i], len(list))
 		if failed[i] != nil || !more[i] {
 			s.end(lane, failed[i])
 		}
