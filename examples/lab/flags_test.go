@@ -99,7 +99,7 @@ func TestTypingMistakes(t *testing.T) {
 		{"compare -parts atention", "did you mean attention?"},
 		{"compare -measures cost,memry", "did you mean memory?"},
 		{"compare -budget token=3", "did you mean tokens?"},
-		{"tasks -tasks parity:Train=8;partiy", `element 2: got "partiy"`},
+		{"tasks -tasks parity:Train=8;partiy", `tasks: got "partiy", want one of`},
 		{"tasks -tasks parity:Train=8;partiy", "did you mean parity?"},
 		{"compare -until told -boundary pocok", "did you mean pocock?"},
 		{"scale -sizes 32x1,64", `element 2: got "64", want WIDTHxDEPTH`},

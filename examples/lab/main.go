@@ -91,7 +91,7 @@ func (o *options) run(ctx context.Context, args []string, stdout, stderr io.Writ
 	}
 	written := write(s.Dir, sum, r)
 	if o.events != "" {
-		written = cmp.Or(written, writeEvents(o.events, r.Trials))
+		written = cmp.Or(written, r.WriteEvents(o.events))
 	}
 	if o.part > 0 { // the first process prints
 		fmt.Fprintf(stderr, "part %d of %d: the report is in %s\n", o.part+1, o.processes, s.Dir)

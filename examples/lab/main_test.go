@@ -102,10 +102,14 @@ func TestStudy(t *testing.T) {
 	if want := strings.Replace(first, "0 of 9 results", "9 of 9 results", 1); again != want || messages != "" {
 		t.Errorf("again: got %s\n%s", messages, cmp.Diff(want, again))
 	}
-	report, _ := printed(t, append(args, "-report")...)
+	events := t.TempDir()
+	report, _ := printed(t, append(args, "-report", "-tensorboard", events)...)
 	if want := strings.ReplaceAll(again, " "+dir+" ", " "); !strings.HasPrefix(strings.ReplaceAll(report, " "+dir+
 		" ", " "), want[:len(want)-200]) {
 		t.Errorf("-report: %s", cmp.Diff(again, report))
+	}
+	if files, err := filepath.Glob(filepath.Join(events, "*", "*", "events.out.tfevents.*")); len(files) != 9 {
+		t.Errorf("-tensorboard: got %q, %v, want nine files", files, err)
 	}
 	if got := read(t, dir, "results.jsonl"); got != results {
 		t.Errorf("results.jsonl: %s", cmp.Diff(results, got))

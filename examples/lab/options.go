@@ -14,6 +14,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/lab"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab/paired"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/tasks"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 	"github.com/pedestrian-ml/pedestrian/internal/flags"
@@ -132,7 +133,7 @@ func (o *options) textFlags(fs *flag.FlagSet) {
 func (o *options) taskFlags(fs *flag.FlagSet) {
 	fs.Var(&o.tasks, "tasks", `the tasks, whose accuracy decides, such as "parity:Length=16,TestLength=32; `+
 		`repetition": `+
-		kindNames())
+		"mad (the first six), "+strings.Join(tasks.Names(), ", "))
 	fs.StringVar(&o.published, "published", "", "table of scores by arm and task, such as "+
 		"examples/lab/mad.csv or the scores.csv of another study; reports how the ranks agree")
 }

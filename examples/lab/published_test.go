@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/tasks"
 )
 
 // The ranks of x and y are 1.5 1.5 3 4 and 2 1 4 3: by hand, their correlation is 3.5/√(4.5·5).
@@ -112,7 +114,7 @@ func TestMADTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for at, x := range s.of {
-		known := slices.ContainsFunc(kinds()[:mad], func(k kind) bool { return k.name == at[1] })
+		known := slices.Contains(tasks.Names()[:mad], at[1])
 		if !known || !(0 <= x && x <= 100) {
 			t.Errorf("%v: got %v, want a task of MAD and a percentage", at, x)
 		}

@@ -1,15 +1,11 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"path/filepath"
@@ -20,10 +16,10 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt/certificate"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab"
+	"github.com/pedestrian-ml/pedestrian/gpt/tasks"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
-	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
 
@@ -81,7 +77,7 @@ func (a *audit) run(ctx context.Context) error {
 	for name, sum := range texts {
 		a.names[sum] = name
 	}
-	all, err := a.reported()
+	all, err := lab.Reported(a.dir)
 	if err != nil {
 		return errors.Wrap(err, "-replay")
 	}
@@ -109,41 +105,6 @@ func (a *audit) run(ctx context.Context) error {
 	}
 	_, err = fmt.Fprintf(a.stdout, "equal to the last bit: %d of %d trials\n", len(chosen), len(all))
 	return err
-}
-
-// reported returns the trials that results.jsonl lists, the file that belongs to the report. Without this file it
-// returns all trials.
-func (a *audit) reported() ([]lab.Finished, error) {
-	all, err := lab.Results(a.dir)
-	if err != nil {
-		return nil, err
-	}
-	const most = 1 << 30 // bytes
-	data, err := file.Read(filepath.Join(a.dir, "results.jsonl"), most)
-	if errors.Is(err, fs.ErrNotExist) {
-		return all, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	keys := map[string]bool{}
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	lines.Buffer(nil, 64<<20)
-	for lines.Scan() {
-		var line struct {
-			Key string `json:"key"`
-		}
-		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
-			return nil, errors.Wrap(err, "results.jsonl")
-		}
-		keys[line.Key] = true
-	}
-	list := slices.DeleteFunc(slices.Clone(all), func(f lab.Finished) bool { return !keys[f.Key] })
-	if len(list) < len(keys) {
-		return nil, errors.Errorf("results.jsonl has %d trials, of which %d have no record in results", len(keys),
-			len(keys)-len(list))
-	}
-	return list, lines.Err()
 }
 
 // again runs a trial again and prints what is equal.
@@ -210,7 +171,7 @@ func (a *audit) text(ctx context.Context, f lab.Finished) (t lab.Text, err error
 	}
 	for _, path := range append(slices.Clone(a.data), name) {
 		task, _, _ := strings.Cut(path, ":")
-		if slices.ContainsFunc(kinds(), func(k kind) bool { return k.name == task }) {
+		if slices.Contains(tasks.Names(), task) {
 			if t, err = a.tasks.task(path); err == nil && t.Corpus.SHA256() == f.Corpus {
 				return t, nil
 			}

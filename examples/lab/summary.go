@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -96,7 +95,7 @@ func (o *options) summary(r *lab.Report, args []string, reused int) (sum *summar
 		Machine: fmt.Sprintf("%s, %d threads", runtime.GOOS+"/"+runtime.GOARCH, runtime.GOMAXPROCS(0)),
 		Build:   train.ThisBuild().String(), Budget: o.budgetText(), LeftOut: o.leftOut,
 		Trials: len(r.Trials), Reused: reused, Missing: r.Missing, Program: r.Program, SHA256: r.SHA256,
-		Seeds: seeds(r.Trials),
+		Seeds: r.Seeds(),
 	}
 	if len(s.Tuning.Grid) > 0 {
 		sum.Tuned = fmt.Sprintf("%s, on %d other seeds", strings.Join(o.tune, " × "), s.Tuning.Seeds)
@@ -115,7 +114,7 @@ func (o *options) summary(r *lab.Report, args []string, reused int) (sum *summar
 		}
 		for _, line := range t.Rows {
 			row := newRow(s, line, t.BytesPerToken)
-			if row.Changes, err = changes(t.Rows[0], line); err != nil {
+			if row.Changes, err = line.Changes(t.Rows[0]); err != nil {
 				return nil, err
 			}
 			if o.command != "scale" && o.command != "transfer" {
@@ -160,33 +159,6 @@ func newRow(s *lab.Study, r lab.Row, bytes float64) row {
 	return line
 }
 
-// seeds lists the seeds of the trials: those of the study, and those that only chose settings.
-func seeds(trials []*lab.Trial) string {
-	var lists [2][]uint64
-	for _, t := range trials {
-		which := 0
-		if t.Tuning {
-			which = 1
-		}
-		if !slices.Contains(lists[which], t.Seed) {
-			lists[which] = append(lists[which], t.Seed)
-		}
-	}
-	texts := []string{}
-	for i, list := range lists {
-		if len(list) == 0 {
-			continue
-		}
-		slices.Sort(list)
-		text := fmt.Sprint(list[0])
-		if last := list[len(list)-1]; last != list[0] {
-			text += fmt.Sprintf(" to %d", last)
-		}
-		texts = append(texts, text+[]string{"", " for tuning"}[i])
-	}
-	return strings.Join(texts, ", ")
-}
-
 // more returns the share by which an arm has more parameters than the baseline, or 0 up to one in a hundred.
 func more(arm, baseline int64) float64 {
 	share := float64(arm)/float64(baseline) - 1
@@ -194,32 +166,6 @@ func more(arm, baseline int64) float64 {
 		return 0
 	}
 	return share
-}
-
-// changes lists the fields in which the configuration of an arm differs from that of the baseline, and the versions of
-// its code.
-func changes(base, arm lab.Row) (list []string, err error) {
-	fields := [2]map[string]json.RawMessage{}
-	for i, r := range []lab.Row{base, arm} {
-		data, err := json.Marshal(r.Config)
-		if err == nil {
-			err = json.Unmarshal(data, &fields[i])
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	all := maps.Clone(fields[0])
-	maps.Copy(all, fields[1])
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if was, is := fields[0][name], fields[1][name]; string(was) != string(is) {
-			list = append(list, name+"="+cmp.Or(string(is), "default"))
-		}
-	}
-	for _, place := range slices.Sorted(maps.Keys(arm.Versions)) {
-		list = append(list, "code of the "+place+": "+arm.Versions[place])
-	}
-	return list, nil
 }
 
 // budgetText says what the arms may use.
@@ -247,7 +193,7 @@ func quoted(args []string) (list []string) {
 	return list
 }
 
-// measured returns the names of the measures of a table, except that of the outcome.
+// measured returns the names of the measures of a table, except the outcome.
 func (t table) measured() []string {
 	outcome := func(name string) bool { return name == accuracy }
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(t.Rows[0].Measures)), outcome)

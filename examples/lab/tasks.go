@@ -1,70 +1,21 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab/verdict"
 	"github.com/pedestrian-ml/pedestrian/gpt/tasks"
-	"github.com/pedestrian-ml/pedestrian/internal/spelling"
 	"github.com/pkg/errors"
 )
 
 // accuracy is the name of the measure that decides a study of tasks.
 const accuracy = "accuracy"
 
-// kind is a kind of task by its name, and the function that reads its options.
-type kind struct {
-	name string
-	read func(options []byte) (tasks.Kind, error)
-}
-
-// kinds lists tasks.All by name.
-func kinds() []kind {
-	return []kind{
-		{"in-context-recall", of[tasks.InContextRecall]},
-		{"fuzzy-in-context-recall", of[tasks.FuzzyRecall]},
-		{"noisy-in-context-recall", of[tasks.NoisyRecall]},
-		{"selective-copying", of[tasks.SelectiveCopying]},
-		{"compression", of[tasks.Compression]},
-		{"memorization", of[tasks.Memorization]}, // the last of MAD's six
-		{"multi-query-associative-recall", of[tasks.MultiQueryRecall]},
-		{"repetition", of[tasks.Repetition]},
-		{"dyck", of[tasks.Dyck]},
-		{"parity", of[tasks.Parity]},
-		{"word-problem", of[tasks.WordProblem]},
-		{"modular-addition", of[tasks.ModularAddition]},
-		{"markov", of[tasks.Markov]},
-	}
-}
-
-const mad = 6 // the number of MAD's tasks
-
-func kindNames() string {
-	names := []string{"mad (the first six)"}
-	for _, k := range kinds() {
-		names = append(names, k.name)
-	}
-	return strings.Join(names, ", ")
-}
-
-// of reads the options of a kind from JSON.
-func of[K tasks.Kind](options []byte) (tasks.Kind, error) {
-	var k K
-	d := json.NewDecoder(bytes.NewReader(options))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&k); err != nil {
-		known, _ := json.Marshal(k)
-		return nil, errors.Errorf("%v; want options of %s, or Train or Test, the numbers of rows", err, known)
-	}
-	return k, nil
-}
+const mad = 6 // the number of MAD's tasks, the first of tasks.Names
 
 // taskTexts returns the texts of -tasks, and keeps their facts.
 func (o *options) taskTexts() (list []lab.Text, err error) {
@@ -73,14 +24,14 @@ func (o *options) taskTexts() (list []lab.Text, err error) {
 			names := []string{strings.ReplaceAll(name, " ", "")}
 			if rest, ok := strings.CutPrefix(names[0], "mad"); ok && (rest == "" || rest[0] == ':') {
 				names = nil
-				for _, k := range kinds()[:mad] {
-					names = append(names, k.name+rest)
+				for _, name := range tasks.Names()[:mad] {
+					names = append(names, name+rest)
 				}
 			}
 			for _, name := range names {
 				t, err := o.task(name)
 				if err != nil {
-					return nil, errors.WithMessagef(err, "-tasks: element %d", i+1)
+					return nil, errors.WithMessagef(err, "-tasks: element %d (mad stands for the first six)", i+1)
 				}
 				list = append(list, t)
 			}
@@ -89,48 +40,14 @@ func (o *options) taskTexts() (list []lab.Text, err error) {
 	return list, nil
 }
 
-// task returns the text of a task such as parity:Length=16,TestLength=32.
+// task returns the text of a task such as parity:Length=16,TestLength=32. Every seed of the study has the same rows.
 func (o *options) task(text string) (t lab.Text, err error) {
-	name, list, _ := strings.Cut(text, ":")
-	at := slices.IndexFunc(kinds(), func(k kind) bool { return k.name == name })
-	if at < 0 {
-		var names []string
-		for _, k := range kinds() {
-			names = append(names, k.name)
-		}
-		return t, errors.Errorf("got %q, want %s%s", name, kindNames(), spelling.Hint(name, names))
-	}
-	values, set := map[string]json.Number{}, tasks.Set{Seed: 1} // the same rows for every seed of the study
-	if o.quick {
-		set.Train, set.Test = 64, 8
-	}
-	for _, w := range words(list) {
-		option, value, _ := strings.Cut(w, "=")
-		if _, twice := values[option]; twice {
-			return t, errors.Errorf("%s: got %s twice", name, option)
-		}
-		if value == "" {
-			return t, errors.Errorf("%s: got %q, want an option such as Length=16", name, w)
-		}
-		values[option] = json.Number(value)
-	}
-	for option, size := range map[string]*int{"Train": &set.Train, "Test": &set.Test} {
-		if value, ok := values[option]; ok {
-			n, err := value.Int64()
-			if err != nil || n < 1 || n > 1<<28 {
-				return t, errors.Errorf("%s: %s: got %q, want 1 to 2²⁸", name, option, value)
-			}
-			*size = int(n)
-			delete(values, option)
-		}
-	}
-	data, err := json.Marshal(values)
+	k, set, err := tasks.Parse(text)
 	if err != nil {
-		return t, errors.WithMessagef(err, "%s: want numbers, such as Length=16", name)
+		return t, err
 	}
-	k, err := kinds()[at].read(data)
-	if err != nil {
-		return t, errors.WithMessage(err, name)
+	if set.Seed = 1; o.quick {
+		set.Train, set.Test = cmp.Or(set.Train, 64), cmp.Or(set.Test, 8)
 	}
 	task, err := tasks.New(k, set)
 	if err != nil {

@@ -6,30 +6,7 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
-
-	"github.com/pedestrian-ml/pedestrian/gpt/tasks"
 )
-
-// The names are those of the tasks, in their order.
-func TestKinds(t *testing.T) {
-	all := tasks.All()
-	if len(all) != len(kinds()) {
-		t.Errorf("got %d kinds, want %d", len(kinds()), len(all))
-	}
-	for i, k := range kinds() {
-		got, err := k.read([]byte("{}"))
-		if err != nil || got != all[i] {
-			t.Errorf("%s: got %#v, %v, want %#v", k.name, got, err, all[i])
-		}
-	}
-	var o options
-	o.quick = true
-	for _, k := range kinds() {
-		if text, err := o.task(k.name); err != nil || o.facts[text.Name].Name != k.name {
-			t.Errorf("%s: got a task named %q, %v", k.name, o.facts[text.Name].Name, err)
-		}
-	}
-}
 
 // A study of tasks decides by accuracy, states chance and optimum, and has a matrix of all tasks.
 func TestTasks(t *testing.T) {
@@ -96,11 +73,11 @@ func TestMAD(t *testing.T) {
 // A task that is unknown or impossible is refused with the choices.
 func TestTasksRefused(t *testing.T) {
 	for _, tc := range []struct{ args, words string }{
-		{"-tasks recall", `-tasks|"recall"|mad (the first six), in-context-recall`},
-		{"-tasks parity:Size=3", `-tasks|parity|"Size"|{"Length":0,"TestLength":0}|Train`},
+		{"-tasks recall", `-tasks|"recall"|mad stands for the first six|want one of in-context-recall`},
+		{"-tasks parity:Size=3", `-tasks|parity|"Size"|{"Length":0,"TestLength":0}, Train`},
 		{"-tasks parity:Length", `-tasks|parity|"Length"`},
 		{"-tasks parity:Length=x", "-tasks|parity|want numbers"},
-		{"-tasks parity:Length=1,Length=2", "-tasks|parity|twice"},
+		{"-tasks parity:Length=1,Length=2", "-tasks|parity|each option once"},
 		{"-tasks parity:Train=0", `-tasks|parity|Train|"0"`},
 		{"-tasks parity:Length=-1", "-tasks|parity: Length: got -1, want 1 to"},
 		{"-tasks parity:Length=1.5", "-tasks|parity|Length"},

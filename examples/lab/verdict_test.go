@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/flagtest"
+	"github.com/pedestrian-ml/pedestrian/gpt/lab/verdict"
 )
 
 // A verdict on a part by its name keeps trials that are repeated, and a row of a board is equal when it is asked again.
@@ -47,7 +48,7 @@ func TestVerdict(t *testing.T) {
 	}
 	board := filepath.Join(dir, "BOARD.md")
 	put(t, board, out)
-	row, err := readRow(board, "norm=layernorm")
+	row, err := verdict.ReadRow(board, "norm=layernorm")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,10 +56,10 @@ func TestVerdict(t *testing.T) {
 		!strings.Contains(err.Error(), "did you mean norm=layernorm") {
 		t.Errorf("an unknown row: %v", err)
 	}
-	put(t, board, strings.Replace(out, row.sha256, strings.Repeat("0", 64), 1)) // an edited row
+	put(t, board, strings.Replace(out, row.SHA256, strings.Repeat("0", 64), 1)) // an edited row
 	_, err = said("-replay", board, "-trials", "norm=layernorm", "-data", data)
-	if err == nil || !strings.Contains(err.Error(), "not equal") || !strings.Contains(err.Error(), row.sha256) {
-		t.Errorf("got %v, want the hash of the row, %s", err, row.sha256)
+	if err == nil || !strings.Contains(err.Error(), "not equal") || !strings.Contains(err.Error(), row.SHA256) {
+		t.Errorf("got %v, want the hash of the row, %s", err, row.SHA256)
 	}
 }
 

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -29,9 +26,6 @@ type output struct {
 func write(dir string, s *summary, r *lab.Report) (first error) {
 	files := []output{
 		{"report.md", s.markdown},
-		{"results.jsonl", func(w io.Writer) error { return results(w, r.Trials) }},
-		{"timings.jsonl", func(w io.Writer) error { return timings(w, r.Trials) }},
-		{"results.csv", func(w io.Writer) error { return sheet(w, r.Trials) }},
 		{"page.html", page.Study{Title: s.Name, Facts: s.facts(), Study: s}.Write},
 		{"forest.png", s.forest},
 		{"curves.png", s.curves},
@@ -45,63 +39,13 @@ func write(dir string, s *summary, r *lab.Report) (first error) {
 	if t := s.Tables[0].Transfer; len(t) > 0 {
 		files = append(files, output{"transfer.png", t.draw})
 	}
+	first = r.Write(dir)
 	for _, f := range files {
 		if err := file.Replace(filepath.Join(dir, f.name), f.write); err != nil && first == nil {
 			first = err
 		}
 	}
 	return first
-}
-
-// lines writes values as lines of JSON.
-func lines[T any](w io.Writer, list []*lab.Trial, value func(*lab.Trial) T) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	for _, t := range list {
-		if err := e.Encode(value(t)); err != nil {
-			return err
-		}
-	}
-	_, err := b.WriteTo(w)
-	return err
-}
-
-// results writes a line for each trial, with the numbers that another run repeats to the bit.
-func results(w io.Writer, list []*lab.Trial) error {
-	return lines(w, list, func(t *lab.Trial) *lab.Trial { return t })
-}
-
-// timings writes a line for each trial, with the numbers that another run does not repeat.
-func timings(w io.Writer, list []*lab.Trial) error {
-	type timing struct {
-		Text, Arm, Setting string
-		Tuning             bool
-		Seed               uint64
-		Key                string
-		lab.Timing
-	}
-	return lines(w, list, func(t *lab.Trial) timing {
-		return timing{t.Text, t.Arm, t.Setting, t.Tuning, t.Seed, t.Key, t.Timing}
-	})
-}
-
-// sheet writes a row for each trial.
-func sheet(w io.Writer, list []*lab.Trial) error {
-	c := csv.NewWriter(w)
-	c.Write([]string{"text", "arm", "setting", "tuning", "seed", "loss", "diverged_at", "parameters", "steps", "tokens",
-		"flops", "seconds", "ms_per_step"})
-	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-	for _, t := range list {
-		loss := number(t.Result.Loss)
-		if t.Result.Diverged > 0 {
-			loss = ""
-		}
-		c.Write([]string{t.Text, t.Arm, t.Setting, strconv.FormatBool(t.Tuning), strconv.FormatUint(t.Seed, 10), loss,
-			strconv.Itoa(t.Result.Diverged), strconv.FormatInt(t.Result.Parameters, 10), strconv.Itoa(t.Result.Steps),
-			number(t.Result.Tokens), number(t.Result.FLOPs), number(t.Timing.Seconds), number(t.Timing.Ms)})
-	}
-	c.Flush()
-	return c.Error()
 }
 
 // markdown writes the report for people.

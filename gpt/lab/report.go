@@ -1,9 +1,16 @@
 package lab
 
 import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab/paired"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pkg/errors"
@@ -198,4 +205,61 @@ func (s *Study) reached(trials []*Trial) *Reached {
 		r.Seconds += t.Timing.Seconds * share
 	}
 	return &r
+}
+
+// Seeds lists the seeds of the trials, and the seeds that only chose settings, such as "1337 to 1341, 4294968633 for
+// tuning".
+func (r *Report) Seeds() string {
+	if r == nil {
+		return ""
+	}
+	var lists [2][]uint64
+	for _, t := range r.Trials {
+		which := 0
+		if t.Tuning {
+			which = 1
+		}
+		if !slices.Contains(lists[which], t.Seed) {
+			lists[which] = append(lists[which], t.Seed)
+		}
+	}
+	texts := []string{}
+	for i, list := range lists {
+		if len(list) == 0 {
+			continue
+		}
+		slices.Sort(list)
+		text := fmt.Sprint(list[0])
+		if last := list[len(list)-1]; last != list[0] {
+			text += fmt.Sprintf(" to %d", last)
+		}
+		texts = append(texts, text+[]string{"", " for tuning"}[i])
+	}
+	return strings.Join(texts, ", ")
+}
+
+// Changes lists the fields in which the configuration of an arm differs from the baseline's, and the versions of the
+// arm's code.
+func (r Row) Changes(base Row) (list []string, err error) {
+	fields := [2]map[string]json.RawMessage{}
+	for i, row := range []Row{base, r} {
+		data, err := json.Marshal(row.Config)
+		if err == nil {
+			err = field.Unmarshal(data, &fields[i])
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	all := maps.Clone(fields[0])
+	maps.Copy(all, fields[1])
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if was, is := fields[0][name], fields[1][name]; string(was) != string(is) {
+			list = append(list, name+"="+cmp.Or(string(is), "default"))
+		}
+	}
+	for _, place := range slices.Sorted(maps.Keys(r.Versions)) {
+		list = append(list, "code of the "+place+": "+r.Versions[place])
+	}
+	return list, nil
 }

@@ -134,3 +134,12 @@ func TestScoreIsTheTrainersLoss(t *testing.T) {
 		t.Errorf("got %+v, want a loss of %g (%v) over 550 answers", s, want, err)
 	}
 }
+
+func ExampleParse() {
+	k, set, err := tasks.Parse("parity:Length=4,TestLength=8,Train=100,Test=10")
+	check(err)
+	task, err := tasks.New(k, set)
+	check(err)
+	fmt.Printf("%+v, %d training rows of at most %d tokens\n", k, task.Training.Len()/task.BlockSize, task.BlockSize)
+	// Output: {Length:4 TestLength:8}, 100 training rows of at most 8 tokens
+}

@@ -126,7 +126,7 @@ func (r *Report) onText(b budget) (a Answer, asked bool) {
 		}
 		told = append(told, fmt.Sprintf("%+.4f at %v (%s)", l.Compared.Mean, l.Size, word))
 	}
-	a = Answer{Question: fmt.Sprintf("Does it help on text at equal %s?", b), Verdict: string(paired.NotToldApart)}
+	a = Answer{Question: b.question(), Verdict: string(paired.NotToldApart)}
 	numbers := strings.Join(told, ", ")
 	switch {
 	case same == sizes:

@@ -20,8 +20,8 @@ import (
 // Check is a question whether an idea is right.
 type Check struct {
 	Name   string `json:"name"`
-	Found  string `json:"found"`           // what was measured, or what is wrong
-	Failed bool   `json:"failed"`          //
+	Found  string `json:"found"` // what was measured, or what is wrong
+	Failed bool   `json:"failed"`
 	Fatal  bool   `json:"fatal,omitempty"` // training would say nothing
 }
 

@@ -156,7 +156,7 @@ func (j *judge) foresee() error {
 		j.pace.plan(trials/2, float64(j.Report.Plan.Steps), p.plain)
 	}
 	for _, t := range j.Report.Plan.Tasks {
-		c, err := taskOf(t.Task).apply(j.Report.Plan.TaskSize.apply(j.Base))
+		_, c, err := newTask(t.Task, j.Report.Plan.TaskSize.apply(j.Base))
 		if err != nil {
 			return err
 		}

@@ -41,6 +41,9 @@ func budgets() []budget { return []budget{combined, parameters, work} }
 // holds reports whether a comparison within a budget holds b equal.
 func (b budget) holds(within budget) bool { return within == b || b != combined && within == combined }
 
+// question returns the question whether an idea helps within the budget.
+func (b budget) question() string { return fmt.Sprintf("Does it help on text at equal %s?", b) }
+
 // pair is the baseline at a size, and the idea within the budgets of the baseline.
 type pair struct {
 	Size

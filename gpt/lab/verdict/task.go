@@ -29,55 +29,41 @@ type Accuracy struct {
 	Again    *paired.Judgement  `json:"confirmed,omitempty"` // of other seeds, if Judged is a verdict
 }
 
-// known is a task with the name that examples/lab reads, and the steps in which the baseline learns it.
+// known is a task by the name that tasks.Parse reads, with the steps in which the baseline learns it.
 type known struct {
-	name, what   string
-	kind         tasks.Kind
-	train, steps int
-}
-
-// apply returns c with the sizes of the task.
-func (k known) apply(c gpt.Config) (gpt.Config, error) {
-	t, err := tasks.New(k.kind, tasks.Set{Train: 1, Test: 1, Seed: 1})
-	c.BlockSize, c.VocabSize, c.BatchSize = t.BlockSize, t.VocabSize, batchOfTasks
-	return c, err
+	name, what string
+	steps      int
 }
 
 // list returns the tasks.
 func list() []known {
-	recall := func(pairs, vocabulary, steps int) known {
-		return known{
-			fmt.Sprintf("multi-query-associative-recall:Vocabulary=%d,Pairs=%d,Length=%d,Train=20000,Test=200",
-				vocabulary, pairs, 4*pairs),
-			fmt.Sprintf("recall of %d pairs", pairs),
-			tasks.MultiQueryRecall{Vocabulary: vocabulary, Pairs: pairs, Length: 4 * pairs}, 20000, steps,
-		}
-	}
+	const recall = "multi-query-associative-recall"
 	return []known{
-		recall(4, 32, 300), recall(8, 64, 500), recall(16, 64, 1000),
-		{
-			"repetition:Vocabulary=16,Length=24,Train=20000,Test=200", "induction",
-			tasks.Repetition{Vocabulary: 16, Length: 24}, 20000, 500,
-		},
-		{
-			"parity:Length=16,TestLength=32,Train=50000,Test=200", "parity of twice the trained length",
-			tasks.Parity{Length: 16, TestLength: 32}, 50000, 500,
-		},
-		{
-			"selective-copying:Vocabulary=16,Copied=8,Length=48,Train=20000,Test=200", "selective copying",
-			tasks.SelectiveCopying{Vocabulary: 16, Copied: 8, Length: 48}, 20000, 300,
-		},
-		{
-			"compression:Vocabulary=16,Length=24,Train=20000,Test=200", "compression",
-			tasks.Compression{Vocabulary: 16, Length: 24}, 20000, 300,
-		},
+		{recall + ":Vocabulary=32,Pairs=4,Length=16,Train=20000,Test=200", "recall of 4 pairs", 300},
+		{recall + ":Vocabulary=64,Pairs=8,Length=32,Train=20000,Test=200", "recall of 8 pairs", 500},
+		{recall + ":Vocabulary=64,Pairs=16,Length=64,Train=20000,Test=200", "recall of 16 pairs", 1000},
+		{"repetition:Vocabulary=16,Length=24,Train=20000,Test=200", "induction", 500},
+		{"parity:Length=16,TestLength=32,Train=50000,Test=200", "parity of twice the trained length", 500},
+		{"selective-copying:Vocabulary=16,Copied=8,Length=48,Train=20000,Test=200", "selective copying", 300},
+		{"compression:Vocabulary=16,Length=24,Train=20000,Test=200", "compression", 300},
 	}
 }
 
-// taskOf returns the task of a name.
-func taskOf(name string) known {
-	all := list()
-	return all[slices.IndexFunc(all, func(k known) bool { return k.name == name })]
+// what returns what a task of the list asks.
+func what(name string) string {
+	return list()[slices.IndexFunc(list(), func(k known) bool { return k.name == name })].what
+}
+
+// newTask returns the task of a name, and a configuration with its sizes.
+func newTask(name string, c gpt.Config) (tasks.Task, gpt.Config, error) {
+	k, set, err := tasks.Parse(name)
+	if err != nil {
+		return tasks.Task{}, c, err
+	}
+	set.Seed = 1
+	t, err := tasks.New(k, set)
+	c.BlockSize, c.VocabSize, c.BatchSize = t.BlockSize, t.VocabSize, batchOfTasks
+	return t, c, err
 }
 
 // batchOfTasks is the number of rows of a step on a task.
@@ -88,20 +74,9 @@ const taskMatters = 0.05
 
 // askTasks trains on the tasks.
 func (j *judge) askTasks() error {
-	texts := map[string]lab.Text{}
 	for _, t := range j.Report.Plan.Tasks {
-		name, k := t.Task, taskOf(t.Task)
-		task, err := tasks.New(k.kind, tasks.Set{Train: k.train, Test: 200, Seed: 1})
-		if err != nil {
-			return err
-		}
-		tok, err := task.Tokenizer()
-		if err != nil {
-			return err
-		}
-		texts[name] = lab.Text{Name: name, Corpus: task, Tokenizer: tok, Measures: []lab.Measure{Right(task)}}
-		a := Accuracy{Task: name, What: k.what, Steps: t.Steps, Chance: task.Chance, Optimum: task.Optimum.Accuracy}
-		if err := j.askTask(&a, texts[name], t.Steps, j.Report.Plan.TaskRates, j.Base.Seed); err != nil {
+		a := Accuracy{Task: t.Task, What: what(t.Task), Steps: t.Steps}
+		if err := j.askTask(&a, j.Report.Plan.TaskRates, j.Base.Seed); err != nil {
 			return err
 		}
 		j.Tasks = append(j.Tasks, a)
@@ -116,7 +91,7 @@ func (j *judge) askTasks() error {
 		}
 		again := a
 		rates := slices.Compact(slices.Sorted(slices.Values(a.Rates[:])))
-		if err := j.askTask(&again, texts[a.Task], a.Steps, rates, j.Base.Seed+confirming); err != nil {
+		if err := j.askTask(&again, rates, j.Base.Seed+confirming); err != nil {
 			return err
 		}
 		told = append(told, again)
@@ -132,13 +107,19 @@ func (j *judge) askTasks() error {
 }
 
 // askTask trains baseline and idea on a task at some rates, and compares each at its better one.
-func (j *judge) askTask(a *Accuracy, text lab.Text, steps int, rates []float64, first uint64) error {
-	base, err := taskOf(a.Task).apply(j.Report.Plan.TaskSize.apply(j.Base))
+func (j *judge) askTask(a *Accuracy, rates []float64, first uint64) error {
+	task, base, err := newTask(a.Task, j.Report.Plan.TaskSize.apply(j.Base))
 	if err != nil {
 		return err
 	}
+	a.Chance, a.Optimum = task.Chance, task.Optimum.Accuracy
+	tok, err := task.Tokenizer()
+	if err != nil {
+		return err
+	}
+	text := lab.Text{Name: a.Task, Corpus: task, Tokenizer: tok, Measures: []lab.Measure{Right(task)}}
 	base.Head, base.GradientAccumulationSteps, base.Threads, base.EvalIters = "linear", 1, 1, 1
-	if base, err = (lab.Budget{Steps: steps}).Apply(base); err != nil {
+	if base, err = (lab.Budget{Steps: a.Steps}).Apply(base); err != nil {
 		return err
 	}
 	base.EvalInterval = base.MaxIters

@@ -23,7 +23,7 @@ func TestImportDirections(t *testing.T) {
 		"nn":                       {"graph", "internal/elementary"},
 		"gpt":                      {"graph", "nn", "gpt", "internal"},
 		"gpt/search":               {"graph", "gpt/internal", "internal"},
-		"gpt/tasks":                {"graph", "gpt/text", "internal/elementary"},
+		"gpt/tasks":                {"graph", "gpt/text", "gpt/internal", "internal"},
 		"gpt/decode":               {"graph", "nn", "gpt/parts", "gpt/search", "gpt/internal", "internal"},
 		"gpt/lab/paired":           {},
 		"gpt/lab/scaling":          {},

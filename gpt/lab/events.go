@@ -1,4 +1,4 @@
-package main
+package lab
 
 import (
 	"encoding/binary"
@@ -10,14 +10,17 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pedestrian-ml/pedestrian/gpt/lab"
 	"github.com/pedestrian-ml/pedestrian/internal/file"
+	"github.com/pkg/errors"
 )
 
-// writeEvents writes a folder for every trial with a file of TensorBoard's events, as the curve and the loss of the
-// trial. An event is a protobuf of a time, a step and a scalar: the time is 0, so that the files have equal bits.
-func writeEvents(dir string, trials []*lab.Trial) error {
-	for _, t := range trials {
+// WriteEvents writes a folder for every trial, with the curve and the loss of the trial as a file of TensorBoard's
+// events. An event is a protobuf of a time, a step and a scalar: the time is 0, so that the files have equal bits.
+func (r *Report) WriteEvents(dir string) error {
+	if r == nil {
+		return errors.New("events: got no report (nil)")
+	}
+	for _, t := range r.Trials {
 		name := strings.Join([]string{t.Arm, t.Setting, "seed " + strconv.FormatUint(t.Seed, 10)}, " ")
 		folder := filepath.Join(dir, safe(t.Text), safe(name))
 		if err := os.MkdirAll(folder, 0o777); err != nil {
@@ -45,40 +48,40 @@ func safe(s string) string {
 }
 
 // events returns the records of a trial.
-func events(t *lab.Trial) []byte {
-	list := record(nil, append(double(nil, 1, 0), field(nil, 3, "brain.Event:2")...))
+func events(t *Trial) []byte {
+	data := appendRecord(nil, append(appendDouble(nil, 1, 0), appendField(nil, 3, "brain.Event:2")...))
 	for _, p := range t.Result.Curve {
-		list = record(list, scalar(p.Step, "train", p.Train))
-		list = record(list, scalar(p.Step, "val", p.Val))
+		data = appendRecord(data, scalar(p.Step, "train", p.Train))
+		data = appendRecord(data, scalar(p.Step, "val", p.Val))
 	}
 	if t.Result.Diverged == 0 {
-		list = record(list, scalar(t.Result.Steps, "loss", t.Result.Loss))
+		data = appendRecord(data, scalar(t.Result.Steps, "loss", t.Result.Loss))
 	}
-	return list
+	return data
 }
 
 // scalar returns an Event: wall_time 1, step 2, summary 5 {value 1 {tag 1, simple_value 2}}.
 func scalar(step int, tag string, x float64) []byte {
-	value := field(nil, 1, tag)
+	value := appendField(nil, 1, tag)
 	value = append(value, 2<<3|5)
 	value = binary.LittleEndian.AppendUint32(value, math.Float32bits(float32(x)))
-	event := append(double(nil, 1, 0), 2<<3)
+	event := append(appendDouble(nil, 1, 0), 2<<3)
 	event = binary.AppendUvarint(event, uint64(step))
-	return field(event, 5, string(field(nil, 1, string(value))))
+	return appendField(event, 5, string(appendField(nil, 1, string(value))))
 }
 
-// double appends a field of 64 bits of a protobuf.
-func double(b []byte, number byte, x float64) []byte {
+// appendDouble appends a field of 64 bits of a protobuf.
+func appendDouble(b []byte, number byte, x float64) []byte {
 	return binary.LittleEndian.AppendUint64(append(b, number<<3|1), math.Float64bits(x))
 }
 
-// field appends a field of bytes of a protobuf.
-func field(b []byte, number byte, s string) []byte {
+// appendField appends a field of bytes of a protobuf.
+func appendField(b []byte, number byte, s string) []byte {
 	return append(binary.AppendUvarint(append(b, number<<3|2), uint64(len(s))), s...)
 }
 
-// record appends a TFRecord: the length, its masked CRC-32C, the data, their masked CRC-32C.
-func record(b, data []byte) []byte {
+// appendRecord appends a TFRecord: the length, its masked CRC-32C, the data, their masked CRC-32C.
+func appendRecord(b, data []byte) []byte {
 	length := binary.LittleEndian.AppendUint64(nil, uint64(len(data)))
 	b = binary.LittleEndian.AppendUint32(append(b, length...), masked(length))
 	return binary.LittleEndian.AppendUint32(append(b, data...), masked(data))
