@@ -111,7 +111,7 @@ func (l large) Step(x, at graph.Expr) graph.Expr {
 	for range 14 {
 		wide = wide.Join(wide)
 	}
-	return wide.Cols(0, y.Shape()[1])
+	return wide.Columns(0, y.Shape()[1])
 }
 
 // After the first program that cannot be compiled, no other is built.

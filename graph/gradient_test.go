@@ -102,7 +102,7 @@ func TestGradients(t *testing.T) {
 		"log-sum-exp": on(Expr.LogSumExp, 3, 4),
 		"scale":       on(func(x Expr) Expr { return x.Scale(-0.3) }, 2, 3),
 		"shift":       on(func(x Expr) Expr { return x.Shift(0.7).Log() }, 2, 3),
-		"columns":     on(func(x Expr) Expr { return x.Cols(1, 3).Square() }, 2, 4),
+		"columns":     on(func(x Expr) Expr { return x.Columns(1, 3).Square() }, 2, 4),
 		"reshape":     on(func(x Expr) Expr { return x.Reshape(3, 2).Square() }, 2, 3),
 		"transpose":   on(func(x Expr) Expr { return x.Transpose(0, 2, 1, 3).Square() }, 2, 3, 4, 5),
 		"x+x":         on(func(x Expr) Expr { return x.Add(x) }, 2, 3),
@@ -308,18 +308,18 @@ func TestOpsInGoRefused(t *testing.T) {
 			return x.Apply(Op{Name: "own", Shape: []int{4, 2}, Float64: product3[float64](), Part: 3}, x, x)
 		},
 		"operand 1: got shape (4, 1), want that of the result, (4, 2)": func(x Expr) Expr {
-			return x.Apply(Op{Name: "own", Shape: []int{4, 2}, Float64: product3[float64](), Part: 2}, x.Cols(0, 1))
+			return x.Apply(Op{Name: "own", Shape: []int{4, 2}, Float64: product3[float64](), Part: 2}, x.Columns(0, 1))
 		},
 		"entire sequences":     func(x Expr) Expr { return x.CumSum(3) },
 		"want 0 to":            func(x Expr) Expr { return x.Delay(-1, 2) },
-		"of shape (4, 2)":      func(x Expr) Expr { return x.Scan(x.Cols(0, 1), 2) },
+		"of shape (4, 2)":      func(x Expr) Expr { return x.Scan(x.Columns(0, 1), 2) },
 		"rows 2 to 2":          func(x Expr) Expr { return x.Rows(2, 2) },
 		"rows 0 to 5":          func(x Expr) Expr { return x.Rows(0, 5) },
 		"got the 0 largest":    func(x Expr) Expr { return x.TopK(0) },
 		"got the 3 largest":    func(x Expr) Expr { return x.TopK(3) },
-		"want floating-point":  func(x Expr) Expr { return x.Where(x, x.Cols(0, 1)) },
+		"want floating-point":  func(x Expr) Expr { return x.Where(x, x.Columns(0, 1)) },
 		"want an interval":     func(x Expr) Expr { return x.Clamp(2, math.NaN()) },
-		"numbers of one shape": func(x Expr) Expr { return x.Max(x.Cols(0, 1)) },
+		"numbers of one shape": func(x Expr) Expr { return x.Max(x.Columns(0, 1)) },
 		"runtime error": func(x Expr) Expr {
 			return x.Apply(
 				Op{Name: "own", Shape: []int{4, 2}, Float64: product3[float64]()},

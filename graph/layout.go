@@ -54,13 +54,13 @@ func rows[T float32 | float64](from, to int) ops.OwnPass[T] {
 
 // Cols returns columns from … to−1 of a matrix: (n, d) → (n, to−from). The stock slice hashes its bounds modulo 256, so
 // two slices of a wide matrix can become the same node.
-func (x Expr) Cols(from, to int) Expr {
+func (x Expr) Columns(from, to int) Expr {
 	return x.apply(fmt.Sprintf("columns %d:%d", from, to), func() (*G.Node, error) {
 		shape := x.node.Shape()
 		if len(shape) != 2 || from < 0 || from >= to || to > shape[1] {
 			return nil, errors.New("no such columns")
 		}
-		return x.g.ops.Cols(x.node, from, to)
+		return x.g.ops.Columns(x.node, from, to)
 	})
 }
 

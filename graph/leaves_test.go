@@ -167,7 +167,7 @@ func TestSummaryOfTheTop(t *testing.T) {
 	g := New(Float64, 1)
 	x, s := g.Root().Param("x", Normal(1), 2, 3), g.Root().Sub("h")
 	w := s.Param("w", Normal(1), 3, 5)
-	y := x.Tanh().In(s).MatMul(w).In(g.Root()).Cols(0, 3).In(s).MatMul(w)
+	y := x.Tanh().In(s).MatMul(w).In(g.Root()).Columns(0, 3).In(s).MatMul(w)
 	g.Root().Sub("idle").Param("a", Normal(1), 4)
 	g.Root().Sub("idle").Param("b", Normal(1), 6)
 	var b bytes.Buffer

@@ -78,7 +78,7 @@ func TestErrorMessages(t *testing.T) {
 			func(s graph.Scope, x graph.Expr) graph.Expr { return x.In(s).Reshape(5, 5) },
 		},
 		{"h.3: columns 30:33 x (16, 32): no such columns", func(s graph.Scope, x graph.Expr) graph.Expr {
-			return x.In(s).Cols(30, 33)
+			return x.In(s).Columns(30, 33)
 		}},
 		{"h.3: join x (16, 32), h.3.y (15, 2): 16 and 15 rows", func(s graph.Scope, x graph.Expr) graph.Expr {
 			return x.In(s).Join(s.Param("y", graph.Const(1), 15, 2))

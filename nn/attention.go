@@ -154,7 +154,7 @@ func (l *heads) softmax(scores graph.Expr) graph.Expr { // (B, H, T, T) → (B, 
 	zeros := scores.RowMax().Detach().Scale(0).Transpose(0, 2, 1, 3).Reshape(h.Batch*h.Context, h.Heads)
 	b := zeros.Add(l.sinks).Reshape(h.Batch, h.Context, h.Heads, 1).Transpose(0, 2, 1, 3) // b_h  (B, H, T, 1)
 	all := scores.Reshape(rows, h.Context).Join(b.Reshape(rows, 1)).Softmax()
-	return all.Cols(0, h.Context).Reshape(h.Batch, h.Heads, h.Context, h.Context)
+	return all.Columns(0, h.Context).Reshape(h.Batch, h.Heads, h.Context, h.Context)
 }
 
 // sinks returns what the site's Sinks declares, or the empty Expr without Sinks.
@@ -257,7 +257,7 @@ func (l *inProjection) forward(x, at graph.Expr) graph.Expr {
 
 // split splits one block of columns of packed projections into heads.
 func split(qkv graph.Expr, h fused.AttentionShape, from, size int) graph.Expr { // → (B, H, T, size)
-	return qkv.Cols(from, from+h.Heads*size).Reshape(h.Batch, h.Context, h.Heads, size).Transpose(0, 2, 1, 3)
+	return qkv.Columns(from, from+h.Heads*size).Reshape(h.Batch, h.Context, h.Heads, size).Transpose(0, 2, 1, 3)
 }
 
 // outProjection is the affine layer after the heads, with dropout.

@@ -111,7 +111,7 @@ func (l *crossHeads) attend(q, kv graph.Expr) graph.Expr { // (B·n, H·dρ), (B
 // split splits one block of columns into heads.
 func (l *crossHeads) split(x graph.Expr, tokens, from, size int) graph.Expr {
 	h := l.sizes
-	return x.Cols(from, from+h.Heads*size).Reshape(h.Batch, tokens, h.Heads, size).Transpose(0, 2, 1, 3)
+	return x.Columns(from, from+h.Heads*size).Reshape(h.Batch, tokens, h.Heads, size).Transpose(0, 2, 1, 3)
 }
 
 func (l *crossHeads) mixing() float64 {

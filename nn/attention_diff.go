@@ -114,7 +114,7 @@ func (l *DiffAttention) difference(y graph.Expr) graph.Expr { // (n, H·2dh) →
 	power := func(i int) graph.Expr { return l.Lambda[i].Mul(l.Lambda[i+1]).Sum().Exp() } // e^(λ_q·λ_k)  (1, 1)
 	lambda := power(0).Sub(power(2)).Shift(l.initial)                                     // λ            (1, 1)
 	pairs := y.Reshape(s[0]*h.Heads/2, 2*h.V)                                             // [y₁ | y₂]
-	less := mix(pairs.Cols(0, h.V), pairs.Cols(h.V, 2*h.V), lambda.Scale(-1))             // y₁ − λ·y₂
+	less := mix(pairs.Columns(0, h.V), pairs.Columns(h.V, 2*h.V), lambda.Scale(-1))       // y₁ − λ·y₂
 	return times(l.Norm.Forward(less).In(l.heads.scope), 1-l.initial).Reshape(s[0], h.Heads/2*h.V)
 }
 
@@ -126,7 +126,7 @@ func (l *DiffAttention) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d
 	qkv := step(l.QKV, x, at)
 	packed := qkv
 	if s, keys := qkv.Shape(), l.heads.sizes.Heads*l.heads.sizes.QK; len(s) == 2 {
-		qkv = qkv.Cols(0, keys).Scale(math.Sqrt2).Join(qkv.Cols(keys, s[1]))
+		qkv = qkv.Columns(0, keys).Scale(math.Sqrt2).Join(qkv.Columns(keys, s[1]))
 	}
 	return l.project(x, packed, l.stepped(gathered(qkv, l.apart), at), at)
 }

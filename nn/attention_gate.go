@@ -58,12 +58,12 @@ func gathered(x graph.Expr, order []int) graph.Expr { // (n, d) → (n, len(orde
 	if len(order) == 0 || len(x.Shape()) != 2 { // building has failed
 		return x
 	}
-	zeros := x.Cols(0, 1).Detach().Scale(0)
+	zeros := x.Columns(0, 1).Detach().Scale(0)
 	columns := make([]graph.Expr, len(order))
 	for i, column := range order {
 		columns[i] = zeros
 		if column >= 0 {
-			columns[i] = x.Cols(column, column+1)
+			columns[i] = x.Columns(column, column+1)
 		}
 	}
 	return columns[0].Join(columns[1:]...)

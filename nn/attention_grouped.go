@@ -41,10 +41,10 @@ func (l *GroupedAttention) repeat(qkv graph.Expr) graph.Expr { // (n, H·dρ+G(d
 	var k, v []graph.Expr
 	for j := range h.Heads {
 		g := j * h.Groups / h.Heads
-		k = append(k, qkv.Cols(keys+g*h.QK, keys+(g+1)*h.QK))
-		v = append(v, qkv.Cols(values+g*h.V, values+(g+1)*h.V))
+		k = append(k, qkv.Columns(keys+g*h.QK, keys+(g+1)*h.QK))
+		v = append(v, qkv.Columns(values+g*h.V, values+(g+1)*h.V))
 	}
-	return qkv.Cols(0, keys).Join(append(k, v...)...)
+	return qkv.Columns(0, keys).Join(append(k, v...)...)
 }
 
 // Step is like Forward, but takes only the newest tokens of every sequence.

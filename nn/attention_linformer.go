@@ -58,9 +58,9 @@ func (l *Linformer) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) →
 	defer recoverUnbuilt(l, x, &result)
 	qk, v := l.heads.sizes.Heads*l.heads.sizes.QK, l.heads.sizes.Heads*l.heads.sizes.V
 	qkv := l.QKV.Forward(x)
-	q := qkv.Cols(0, qk)                                          // q          (B·T, H·dρ)
-	mixedK := l.mix(l.E, qkv.Cols(qk, 2*qk))                      // K' = E·k   (B·k', H·dρ)
-	mixedV := l.mix(l.F, qkv.Cols(2*qk, 2*qk+v))                  // V' = F·v   (B·k', H·dh)
+	q := qkv.Columns(0, qk)                                       // q          (B·T, H·dρ)
+	mixedK := l.mix(l.E, qkv.Columns(qk, 2*qk))                   // K' = E·k   (B·k', H·dρ)
+	mixedV := l.mix(l.F, qkv.Columns(2*qk, 2*qk+v))               // V' = F·v   (B·k', H·dh)
 	return l.Proj.Forward(l.heads.attend(q, mixedK.Join(mixedV))) // P·V', projected  (B·T, d)  Conti (19)
 }
 

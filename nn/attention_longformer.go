@@ -80,7 +80,7 @@ func (l *Longformer) attend(near, global graph.Expr) graph.Expr { // 2·(B·T, H
 	p := at.Place("weights", scaled.Add(l.mask.expr.In(at)).Softmax())            // P        (B, H, T, 2T)
 	p = l.weightDrop.Forward(p).In(at)
 	half := func(i int) graph.Expr {
-		return p.Reshape(pairs, 2).Cols(i, i+1).Reshape(h.Batch, h.Heads, h.Context, h.Context)
+		return p.Reshape(pairs, 2).Columns(i, i+1).Reshape(h.Batch, h.Heads, h.Context, h.Context)
 	}
 	out := half(0).MatMul(v).Add(half(1).MatMul(vg))                      // P·v + P^g·v^g       (B, H, T, dh)
 	return at.Place("heads", concat(out, h.Batch*h.Context, h.Heads*h.V)) // concat              (B·T, H·dh)

@@ -50,8 +50,8 @@ func (l *Elman) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B�
 	moments := a.Reshape(l.batch, l.tokens*l.width) // a row for every sequence   (B, T·d)
 	h, states := l.start.In(l.scope), make([]graph.Expr, l.tokens)
 	for t := range states {
-		x := moments.Cols(t*l.width, (t+1)*l.width) // x_t·U + b
-		h = h.MatMul(l.Weight).Add(x).Tanh()        // h_t = tanh(h_{t−1}·W + x_t·U + b)   (B, d)   (4)
+		x := moments.Columns(t*l.width, (t+1)*l.width) // x_t·U + b
+		h = h.MatMul(l.Weight).Add(x).Tanh()           // h_t = tanh(h_{t−1}·W + x_t·U + b)   (B, d)   (4)
 		states[t] = h
 	}
 	return states[0].Join(states[1:]...).Reshape(l.batch*l.tokens, l.width)

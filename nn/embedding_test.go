@@ -138,7 +138,7 @@ var idReaders = map[string]idReader{
 	}},
 	"sinusoidal": {10, true, "AddPositions", func(at Site, x, ids graph.Expr) graph.Expr {
 		at.Positions, at.Embd = ids, 4
-		return NewSinusoidal(at, 100).Forward(x.Cols(0, 4))
+		return NewSinusoidal(at, 100).Forward(x.Columns(0, 4))
 	}},
 	"rotary positions": {10, true, "Rotate", func(at Site, x, ids graph.Expr) graph.Expr {
 		at.Positions = ids
@@ -347,7 +347,7 @@ var ropeLayerCases = []layerCase{
 	{"rope in one group", "RoPE", func(at Site, x graph.Expr) graph.Expr {
 		at = positioned(at, at.Context, 0)
 		at.Embd -= at.Embd % 2
-		return NewRoPE(at, at.Embd, 10000).Forward(x.Cols(0, at.Embd))
+		return NewRoPE(at, at.Embd, 10000).Forward(x.Columns(0, at.Embd))
 	}},
 	{"partial rope", "RoPE", func(at Site, x graph.Expr) graph.Expr {
 		size := 2 * max(1, at.Embd/6)
@@ -572,7 +572,7 @@ func TestI86TurnsTheFirstFeatures(t *testing.T) {
 		in := output(t, x)
 		for group := range 2 {
 			own := output(
-				t, NewRoPE(at.At(fmt.Sprintf("own%d", group)), 4, 100).Rotate(x.Cols(6*group, 6*group+4), 1, 4),
+				t, NewRoPE(at.At(fmt.Sprintf("own%d", group)), 4, 100).Rotate(x.Columns(6*group, 6*group+4), 1, 4),
 			)
 			for row := range d.Batch * d.Context {
 				for j := range 6 {

@@ -55,9 +55,9 @@ func (l HyperConnections) Reduce(x graph.Expr) graph.Expr { // (n, s·d) → (n,
 		return x.Wrap(nil, errors.Errorf("%d streams in shape %s", l.streams, sizes(s)))
 	}
 	d := x.Shape()[1] / l.streams
-	sum := x.Cols(0, d)
+	sum := x.Columns(0, d)
 	for i := 1; i < l.streams; i++ {
-		sum = sum.Add(x.Cols(i*d, (i+1)*d))
+		sum = sum.Add(x.Columns(i*d, (i+1)*d))
 	}
 	return sum.Scale(1 / float64(l.streams))
 }
@@ -103,7 +103,7 @@ func (l *hyperConnection) Read(x graph.Expr) graph.Expr { // (n, s·d) → (n, d
 	alpha, bias := l.alpha.In(l.scope).Reshape(1, 3), l.bias.In(l.scope).Reshape(1, 2*s+s*s)
 	z := l.project(x)
 	logits := func(i, from, to int) graph.Expr {
-		return z.Cols(from, to).Mul(alpha.Cols(i, i+1)).Add(bias.Cols(from, to))
+		return z.Columns(from, to).Mul(alpha.Columns(i, i+1)).Add(bias.Columns(from, to))
 	}
 	l.post = logits(1, s, 2*s).Sigmoid().Scale(2)
 	l.res = sinkhorn(logits(2, 2*s, 2*s+s*s), s)

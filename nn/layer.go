@@ -245,7 +245,7 @@ func lastRows(x graph.Expr, batch, n int) graph.Expr {
 		return x
 	}
 	width := s[0] / batch * s[1]
-	return x.Reshape(batch, width).Cols(width-n*s[1], width)
+	return x.Reshape(batch, width).Columns(width-n*s[1], width)
 }
 
 // cacheAt returns the cache of the layer at path, and makes it on the first call. It returns nil if c is nil.

@@ -119,7 +119,7 @@ func (l *ScaledQueries) Forward(x graph.Expr) (result graph.Expr) { // (n, d) â†
 	if s := y.Shape(); len(s) == 2 {
 		width = s[1]
 	}
-	return times(y.Cols(0, l.Columns), l.Factor).Join(y.Cols(l.Columns, width))
+	return times(y.Columns(0, l.Columns), l.Factor).Join(y.Columns(l.Columns, width))
 }
 
 // times returns cÂ·x, and x itself if c is 1.

@@ -36,7 +36,7 @@ type Inside struct {
 // Value returns the values v of the groups of heads, the last columns of QKV.
 func (in Inside) Value() graph.Expr { // (n, G·dh)
 	from := (in.Heads + in.Groups) * in.QK
-	return in.QKV.Cols(from, from+in.Groups*in.V)
+	return in.QKV.Columns(from, from+in.Groups*in.V)
 }
 
 // Links are the links of every self-attention of a model, in their order.
@@ -157,7 +157,7 @@ func (l *values) Forward(in Inside) graph.Expr { // (n, H·dρ+G(dρ+dh)) → th
 		return qkv
 	}
 	if l.Lambda.Graph() == nil {
-		l.shared.first = qkv.Cols(l.from, qkv.Shape()[1])
+		l.shared.first = qkv.Columns(l.from, qkv.Shape()[1])
 		return qkv
 	}
 	if first := l.shared.first; first.Graph() != qkv.Graph() {

@@ -333,10 +333,10 @@ func (l *DPO) Forward(logits, targets, reference graph.Expr) (result graph.Expr)
 	case !(0 < l.Beta && l.Beta <= math.MaxFloat64):
 		l.scope.Failf("beta: got %v, want a number above 0", l.Beta)
 	}
-	s := LogProbs(z, targets).Reshape(l.batch, rows[0]/l.batch).Sum() // s          (B, 1)
-	pairs := s.Sub(reference).Reshape(l.batch/2, 2)                   // s − r      (B/2, 2)
-	against := pairs.Cols(1, 2).Sub(pairs.Cols(0, 1)).Scale(l.Beta)   // −m         (B/2, 1)
-	return against.Softplus().SumAll().Scale(2 / float64(l.batch))    // −ln σ(m) = softplus(−m)
+	s := LogProbs(z, targets).Reshape(l.batch, rows[0]/l.batch).Sum()     // s          (B, 1)
+	pairs := s.Sub(reference).Reshape(l.batch/2, 2)                       // s − r      (B/2, 2)
+	against := pairs.Columns(1, 2).Sub(pairs.Columns(0, 1)).Scale(l.Beta) // −m         (B/2, 1)
+	return against.Softplus().SumAll().Scale(2 / float64(l.batch))        // −ln σ(m) = softplus(−m)
 }
 
 // ValueHead is the learned value function of Diab §2.6: v = x·w + b, the expected return after a token's final hidden

@@ -579,7 +579,7 @@ func TestI117Preferences(t *testing.T) {
 			},
 			"binary cross entropy": func(s graph.Scope, _, _, sums graph.Expr) graph.Expr {
 				pairs := sums.Sub(reference(s, 0)).Reshape(texts/2, 2)
-				margins := pairs.Cols(0, 1).Sub(pairs.Cols(1, 2)).Scale(beta)
+				margins := pairs.Columns(0, 1).Sub(pairs.Columns(1, 2)).Scale(beta)
 				return NewBinaryCrossEntropy(s).Forward(margins, s.Value("labels", graph.Const(1), texts/2, 1))
 			},
 		} {

@@ -151,7 +151,7 @@ func (l *MoE) mixture(x, g graph.Expr) (y graph.Expr) { // (n, d), (n, E) → (n
 // each computes every expert for all tokens.
 func (l *MoE) each(x, g graph.Expr) (y graph.Expr) { // (n, d), (n, E) → (n, d)
 	for i, e := range l.Experts {
-		own := e.Forward(x).In(l.scope).Mul(g.Cols(i, i+1))
+		own := e.Forward(x).In(l.scope).Mul(g.Columns(i, i+1))
 		if i == 0 {
 			y = own
 		} else {

@@ -700,7 +700,7 @@ type halved struct{}
 
 func (halved) Forward(x graph.Expr) graph.Expr {
 	n := x.Shape()[len(x.Shape())-1]
-	return x.Cols(0, n/2)
+	return x.Columns(0, n/2)
 }
 
 // TestHeadIn: a head has the rows of its input and another number of columns. A failed input stays one.

@@ -233,14 +233,14 @@ func (l *RoPE) Rotate(x graph.Expr, groups, size int) (result graph.Expr) { // (
 	n, half, width := count(l.positions), size/2, groups*size
 	cos := l.Cos.Gather(l.positions).Reshape(n, 1, half)          // cos φ                (n, 1, size/2)  (50)
 	sin := l.Sin.Gather(l.positions).Reshape(n, 1, half)          // sin φ                (n, 1, size/2)  (51)
-	pairs := x.Cols(0, width).Reshape(n*groups*half, 2)           // (a, b)
-	a, b := pairs.Cols(0, 1), pairs.Cols(1, 2)                    //                                      (52)
+	pairs := x.Columns(0, width).Reshape(n*groups*half, 2)        // (a, b)
+	a, b := pairs.Columns(0, 1), pairs.Columns(1, 2)              //                                      (52)
 	a, b = a.Reshape(n, groups, half), b.Reshape(n, groups, half) //                      (n, groups, size/2)
 	even := a.Mul(cos).Sub(b.Mul(sin)).Reshape(n*groups*half, 1)  // a·cos φ − b·sin φ                    (53)
 	odd := a.Mul(sin).Add(b.Mul(cos)).Reshape(n*groups*half, 1)   // a·sin φ + b·cos φ                    (54)
 	y := even.Join(odd).Reshape(n, width)                         // in pairs again       (n, groups·size)
 	if shape := x.Shape(); len(shape) == 2 && shape[1] > width {
-		y = y.Join(x.Cols(width, shape[1])) // the other columns, unchanged    (n, w)
+		y = y.Join(x.Columns(width, shape[1])) // the other columns, unchanged    (n, w)
 	}
 	return y
 }

@@ -51,9 +51,9 @@ func (l *QKNorm) Forward(x graph.Expr) (result graph.Expr) { // (n, H·dρ+G(dρ
 	}
 	keys := l.queries * int(l.Q.Entries())
 	values := keys + l.keys*int(l.K.Entries())
-	y := l.norm(x.Cols(0, keys), l.Q, l.queries).Join(l.norm(x.Cols(keys, values), l.K, l.keys))
+	y := l.norm(x.Columns(0, keys), l.Q, l.queries).Join(l.norm(x.Columns(keys, values), l.K, l.keys))
 	if values < shape[1] {
-		y = y.Join(x.Cols(values, shape[1]))
+		y = y.Join(x.Columns(values, shape[1]))
 	}
 	return y
 }

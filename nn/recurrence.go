@@ -304,7 +304,7 @@ func (l states) spelled(qkv, gates, beta, before graph.Expr) (y graph.Expr, all 
 	h := l.shape
 	at := func(x graph.Expr, t, from, heads int, shape ...int) graph.Expr { // columns of token t of every sequence
 		width := int(x.Entries()) / (h.Batch * h.Context)
-		x = x.Reshape(h.Batch, h.Context*width).Cols(t*width+from, t*width+from+heads*h.Heads)
+		x = x.Reshape(h.Batch, h.Context*width).Columns(t*width+from, t*width+from+heads*h.Heads)
 		return x.Reshape(append([]int{h.Batch, h.Heads}, shape...)...)
 	}
 	alpha := func(t int) graph.Expr { //                                    (B, H, 1 or dρ, 1)

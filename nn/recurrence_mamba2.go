@@ -86,7 +86,7 @@ func (l *Mamba2) gates(x graph.Expr) (gates, steps graph.Expr) { // (n, d) → (
 // finish returns norm(SiLU(x·w_g + b_g) ∘ (o + D·v))·w_proj + b_proj.
 func (l *Mamba2) finish(x, qkv, o graph.Expr) graph.Expr { // (n, H·dh) → (n, d)
 	scope, h := l.states.scope, l.states.shape
-	v := qkv.Cols(2*h.Heads*h.QK, h.Heads*(2*h.QK+h.V))
+	v := qkv.Columns(2*h.Heads*h.QK, h.Heads*(2*h.QK+h.V))
 	o = addHeads(o, v, l.Direct)
 	y := multiplied(scope, SiLU{}, l.Gate.Forward(x).In(scope), o)
 	return l.Proj.Forward(scope.Place("heads", In(scope, "norm", l.Norm)(y).In(scope)))

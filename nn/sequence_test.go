@@ -986,7 +986,7 @@ func TestRecurrenceEnds(t *testing.T) {
 			l := NewMamba2(at, 1)
 			return func(x graph.Expr) graph.Expr {
 				gates, steps := l.gates(x)
-				return l.states.forward(x.Join(x, x.Cols(0, 1)), gates, steps) // q (2), k (2), v (3)
+				return l.states.forward(x.Join(x, x.Columns(0, 1)), gates, steps) // q (2), k (2), v (3)
 			}
 		},
 		"mingru": func(at Site) func(x graph.Expr) graph.Expr {
@@ -1361,7 +1361,7 @@ func TestI46RotaryWeightsDependOnDistance(t *testing.T) {
 	at.Rotary = NewRoPE(at.At("rope"), d.QK, 10000)
 	x := g.Root().Value("x", func(i int, _ *rand.Rand) float64 { return float64(i%d.Embd) - 2 }, d.Context, d.Embd)
 	qkv := NewTaylorAttention(at).QKV.Forward(x)
-	p, err := graph.Compile(taylor{at.Eps}.of(qkv.Cols(0, d.QK), qkv.Cols(d.QK, 2*d.QK)))
+	p, err := graph.Compile(taylor{at.Eps}.of(qkv.Columns(0, d.QK), qkv.Columns(d.QK, 2*d.QK)))
 	if err != nil {
 		t.Fatal(err)
 	}

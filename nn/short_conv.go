@@ -64,9 +64,9 @@ func (l *ShortConv) of(x graph.Expr, length int) graph.Expr {
 		return y
 	}
 	w := l.Weight.Reshape(1, convTaps*l.width)
-	y := x.Mul(w.Cols(0, l.width)) // w_0 ∘ x_t
+	y := x.Mul(w.Columns(0, l.width)) // w_0 ∘ x_t
 	for i := 1; i < min(convTaps, length); i++ {
-		y = y.Add(x.Delay(i, length).Mul(w.Cols(i*l.width, (i+1)*l.width))) // + w_i ∘ x_{t−i}   (B·T, d)
+		y = y.Add(x.Delay(i, length).Mul(w.Columns(i*l.width, (i+1)*l.width))) // + w_i ∘ x_{t−i}   (B·T, d)
 	}
 	return y
 }

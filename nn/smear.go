@@ -47,7 +47,7 @@ func (l *Smear) Forward(_, x graph.Expr) (result graph.Expr) { // (B·T), (B·T,
 	all := rows(l.state.Before.In(l.scope), x, l.Batch) // (B·(1+T), d)
 	l.state.After = lastRows(x, l.Batch, 1)
 	width := l.Context * l.Embd
-	earlier := all.Reshape(l.Batch, width+l.Embd).Cols(0, width) // without the last token
+	earlier := all.Reshape(l.Batch, width+l.Embd).Columns(0, width) // without the last token
 	return l.add(x, earlier.Reshape(l.Batch*l.Context, l.Embd))
 }
 
@@ -61,6 +61,6 @@ func (l *Smear) Step(_, x, at graph.Expr) (result graph.Expr) { // (B·n), (B·n
 // add returns x + λ·σ(w·x[:24])·earlier.
 func (l *Smear) add(x, earlier graph.Expr) graph.Expr {
 	n := min(smearWidth, l.Embd)
-	gate := x.Cols(0, n).Mul(l.Weight.In(l.scope)).Sum().Sigmoid() // (n, 1)
+	gate := x.Columns(0, n).Mul(l.Weight.In(l.scope)).Sum().Sigmoid() // (n, 1)
 	return x.Add(earlier.Mul(gate.Mul(l.Lambda.In(l.scope))))
 }

@@ -186,14 +186,14 @@ func mix(x, c, lambda graph.Expr) graph.Expr {
 	width, from, n := x.Shape()[1], x.Shape()[1]-c.Shape()[1], int(lambda.Entries())
 	b, factors := x, lambda.Reshape(1, n)
 	if from > 0 {
-		b = x.Cols(from, width)
+		b = x.Columns(from, width)
 	}
 	if n == 2 {
-		b, factors = b.Mul(factors.Cols(0, 1)), factors.Cols(1, 2)
+		b, factors = b.Mul(factors.Columns(0, 1)), factors.Columns(1, 2)
 	}
 	y := b.Add(c.Mul(factors))
 	if from == 0 {
 		return y
 	}
-	return x.Cols(0, from).Join(y)
+	return x.Columns(0, from).Join(y)
 }

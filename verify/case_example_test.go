@@ -117,15 +117,15 @@ type exclusive[T hand.Number] struct{}
 
 func (exclusive[T]) Forward(v hand.Values[T]) (written hand.Values[T]) {
 	y, value := v["y"], v["v"]
-	s := y.Mul(value).SumFeatures().Div(value.Square().SumFeatures().Shift(0.1))
+	s := y.Mul(value).Sum().Div(value.Square().Sum().Shift(0.1))
 	return hand.Values[T]{"y": y.Sub(value.Mul(s))}
 }
 
 // With a = Δ·v/w: Δy = Δ − a v, Δv = −s Δ − a (y − 2 s v).
 func (exclusive[T]) Backward(v, delta hand.Values[T]) (read hand.Values[T], g hand.Gradients[T]) {
 	y, value, d := v["y"], v["v"], delta["y"]
-	w := value.Square().SumFeatures().Shift(0.1)
-	s, a := y.Mul(value).SumFeatures().Div(w), d.Mul(value).SumFeatures().Div(w)
+	w := value.Square().Sum().Shift(0.1)
+	s, a := y.Mul(value).Sum().Div(w), d.Mul(value).Sum().Div(w)
 	dv := d.Mul(s).Add(y.Sub(value.Mul(s).Scale(2)).Mul(a)).Scale(-1)
 	return hand.Values[T]{"y": d.Sub(value.Mul(a)), "v": dv}, nil
 }

@@ -78,7 +78,7 @@ func (c Case) byHand(l *layerForm, roads []*results, look sampling) (*Report, er
 			return 0, errors.Errorf("verify: by hand the result is (%d, %d), the layer's is (%d, %d)",
 				y.Rows, y.Cols, l.delta.Rows, l.delta.Cols)
 		}
-		return number(y.Mul(hand.Lift[complex128](l.delta)).SumTokens().SumFeatures())
+		return number(y.Mul(hand.Lift[complex128](l.delta)).SumTokens().Sum())
 	}
 	loss, err := f(lifted(l.numbers))
 	if err != nil {

@@ -32,7 +32,7 @@ func (l weightedLink[T]) Forward(v hand.Values[T]) hand.Values[T] {
 // Δx = Δ, Δy = c Δ, ∂c = Σ Δ ∘ y.
 func (l weightedLink[T]) Backward(v, delta hand.Values[T]) (read hand.Values[T], g hand.Gradients[T]) {
 	d := delta["x"]
-	g = hand.Gradients[T]{{Name: "c", Value: d.Mul(v["y"]).SumFeatures().SumTokens()}}
+	g = hand.Gradients[T]{{Name: "c", Value: d.Mul(v["y"]).Sum().SumTokens()}}
 	return hand.Values[T]{"x": d, "y": d.Mul(l.c)}, g
 }
 

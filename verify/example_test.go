@@ -15,7 +15,7 @@ func ExampleComplexStep() {
 	delta := hand.NewMatrix(1, 3, 1.0, 2, 3)
 
 	truth, err := verify.ComplexStep(func(z hand.Parameters[complex128]) (complex128, error) {
-		y := z["x"].Square().Mul(hand.Lift[complex128](delta)).SumFeatures()
+		y := z["x"].Square().Mul(hand.Lift[complex128](delta)).Sum()
 		return y.Data[0], y.Err
 	}, p)
 	if err != nil {

@@ -32,7 +32,7 @@ func (r reverser) source(text []int) values64 {
 	for i, letter := range text {
 		x.Data[i*reverserLetters+letter] = 1
 	}
-	return hand.JoinColumns(x, r.places())
+	return hand.Join(x, r.places())
 }
 
 // weights returns which letters of a text each place attends to.

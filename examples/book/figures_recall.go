@@ -15,7 +15,7 @@ func figureRecall() (string, error) {
 		for i := range x.Data {
 			x.Data[i] = random.NormFloat64()
 		}
-		return x.Div(x.Square().SumFeatures().Sqrt())
+		return x.Div(x.Square().Sum().Sqrt())
 	}
 	add, delta := curve{name: "adding"}, curve{name: "the delta rule"}
 	for n := 1; n <= most; n++ {
@@ -32,7 +32,7 @@ func figureRecall() (string, error) {
 			}
 			k, v := hand.JoinTokens(keys...), hand.JoinTokens(values...)
 			for i, state := range []hand.Matrix[float64]{s, t} {
-				wrong := k.MatMul(state).Sub(v).Square().SumTokens().SumFeatures()
+				wrong := k.MatMul(state).Sub(v).Square().SumTokens().Sum()
 				if wrong.Err != nil {
 					return "", wrong.Err
 				}

@@ -110,7 +110,7 @@ func (t *tiny) backward(p pass) (delta [13]values64, g map[string]values64) {
 	delta[4] = delta[5]
 	delta[3] = through(t.proj, p.a[3], delta[4], "₃")
 	dq, dk, dv := t.heads().Backward(p.q, p.k, p.v, delta[3])
-	delta[2] = through(t.packed, p.a[2], hand.JoinColumns(dq, dk, dv), "_qkv")
+	delta[2] = through(t.packed, p.a[2], hand.Join(dq, dk, dv), "_qkv")
 	delta[1] = delta[5].Add(through(t.norm1, p.a[1], delta[2], "₁"))
 	g["w_tok"] = hand.Embedding[float64]{Weight: t.tokens}.Backward(t.ids, delta[1])[0].Value
 	g["w_pos"] = delta[1]

@@ -123,7 +123,7 @@ func figureSampling() (string, error) {
 	keep := func(n int) values64 {
 		out := hand.Zeros[float64](1, 8)
 		copy(out.Data, p.Data[:n]) // the logits fall
-		return out.Div(out.SumFeatures())
+		return out.Div(out.Sum())
 	}
 	top, total := 0, 0.0
 	for ; total < 0.9; top++ {

@@ -88,7 +88,7 @@ func newest(hidden graph.Expr, batch, n int) graph.Expr {
 	if n == 1 || len(shape) != 2 {
 		return hidden
 	}
-	return hidden.Reshape(batch, n*shape[1]).Cols((n-1)*shape[1], n*shape[1])
+	return hidden.Reshape(batch, n*shape[1]).Columns((n-1)*shape[1], n*shape[1])
 }
 
 // rerun decodes with a layer that has no cache: every prediction is a forward pass over the context. Positions after

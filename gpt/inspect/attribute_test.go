@@ -240,7 +240,7 @@ type odds struct {
 }
 
 func (l odds) Forward(x graph.Expr) graph.Expr {
-	x = x.In(l.scope).Cols(0, 5)
+	x = x.In(l.scope).Columns(0, 5)
 	y, ok := fused.ReLU(x)
 	if !ok {
 		y = l.scope.Place("heads", x.ReLU())

@@ -507,7 +507,7 @@ func TestErrors(t *testing.T) {
 		},
 		"no edit": {func() error { _, err := Replace(m, "h.0", nil); return err }, []string{"h.0", "no function"}},
 		"shape": {func() error {
-			_, err := Replace(m, "h.0", func(x graph.Expr) graph.Expr { return x.Cols(0, 2) })
+			_, err := Replace(m, "h.0", func(x graph.Expr) graph.Expr { return x.Columns(0, 2) })
 			return err
 		}, []string{"h.0", "(7, 2)", "(7, 10)"}},
 		"panic": {func() error {

@@ -57,7 +57,7 @@ var byHand = map[parts.Name]update{
 			w1, m1 := hand.MuonUpdate(o, cut(w), cut(g), cut(m))
 			ws, ms, from = append(ws, w1), append(ms, m1), from+width
 		}
-		return hand.JoinColumns(ws...), hand.JoinColumns(ms...), v
+		return hand.Join(ws...), hand.Join(ms...), v
 	},
 	"sgd": func(c train.Training, _ int, _ param, w, g, m, v matrix) (w1, m1, v1 matrix) {
 		w1, m1 = hand.SGDUpdate(hand.SGD{Rate: c.LearningRate, Momentum: c.Beta1, Decay: c.WeightDecay}, w, g, m)
@@ -109,7 +109,7 @@ func soapByHand(c train.Training, t int, x param, w, g, m, v matrix) (w1, m1, v1
 			QL: vectors("ql"), QR: vectors("qr")})
 		ws, ms, vs, from = append(ws, w1), append(ms, s.M), append(vs, s.V), from+width
 	}
-	return hand.JoinColumns(ws...), hand.JoinColumns(ms...), hand.JoinColumns(vs...)
+	return hand.Join(ws...), hand.Join(ms...), hand.Join(vs...)
 }
 
 // trained is the loss Σ (x − a)² of matrices and a vector x, for random a, with an optimizer. A row of the first matrix

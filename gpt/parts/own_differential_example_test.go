@@ -33,7 +33,7 @@ func newDifferential(at nn.Site) nn.Layer {
 func (l *differential) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
 	qkv, pairs, wide := l.qkv.Forward(x), l.Heads/2, 2*l.V
 	part := func(i, width int) graph.Expr { // block i of the columns, as (B, H/2, T, width)
-		block := qkv.Cols(i*pairs*l.QK, i*pairs*l.QK+pairs*width)
+		block := qkv.Columns(i*pairs*l.QK, i*pairs*l.QK+pairs*width)
 		return block.Reshape(l.Batch, l.Context, pairs, width).Transpose(0, 2, 1, 3)
 	}
 	attend := func(i int) graph.Expr { // ρ_i·v, one head of one token per row

@@ -15,7 +15,7 @@ func (twoStreams) Expand(x graph.Expr) graph.Expr { return x.Join(x) } // (n, d)
 
 func (twoStreams) Reduce(x graph.Expr) graph.Expr { // (n, 2d) → (n, d)
 	d := x.Shape()[1] / 2
-	return x.Cols(0, d).Add(x.Cols(d, 2*d)).Scale(0.5)
+	return x.Columns(0, d).Add(x.Columns(d, 2*d)).Scale(0.5)
 }
 
 // Connect declares the learned numbers with which a sublayer reads both parts and writes to them.
@@ -27,13 +27,13 @@ type mixture struct{ read, write graph.Expr }
 
 func (m mixture) Read(x graph.Expr) graph.Expr { // r₁·x₁ + r₂·x₂
 	d, r := x.Shape()[1]/2, m.read.Reshape(1, 2)
-	return x.Cols(0, d).Mul(r.Cols(0, 1)).Add(x.Cols(d, 2*d).Mul(r.Cols(1, 2)))
+	return x.Columns(0, d).Mul(r.Columns(0, 1)).Add(x.Columns(d, 2*d).Mul(r.Columns(1, 2)))
 }
 
 func (m mixture) Write(x graph.Expr, y ...graph.Expr) graph.Expr { // [x₁ + w₁·y | x₂ + w₂·y]
 	w := m.write.Reshape(1, 2)
 	for _, y := range y {
-		x = x.Add(y.Mul(w.Cols(0, 1)).Join(y.Mul(w.Cols(1, 2))))
+		x = x.Add(y.Mul(w.Columns(0, 1)).Join(y.Mul(w.Columns(1, 2))))
 	}
 	return x
 }

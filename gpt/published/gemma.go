@@ -146,7 +146,7 @@ func gemmaLinks() []link {
 	}
 }
 
-// readQueryScalar reads query_pre_attn_scalar, whose root divides the scores in place of that of head_dim.
+// readQueryScalar reads query_pre_attn_scalar, whose root divides the scores in place of the root of head_dim.
 func readQueryScalar(file, network field.List) error {
 	scalar, err := strconv.ParseFloat(shown(file, "query_pre_attn_scalar"), 64)
 	head := count(file, "head_dim")
@@ -242,7 +242,7 @@ func oneRotation() link {
 	}
 }
 
-// gemmaNames returns LLaMA's names with those of four norms. Gains are those of the files plus 1.
+// gemmaNames returns LLaMA's names with the names of four norms. A gain is the number in the file plus 1.
 func gemmaNames(n names) names {
 	const block = "layers.#."
 	n.rules = slices.DeleteFunc(n.rules, func(r rule) bool { return r.ours == "h.#.ln_2.weight" })

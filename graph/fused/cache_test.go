@@ -20,25 +20,25 @@ var cachedLayers = map[string]struct {
 }{
 	"keys and values": {8 * 2 * 5 * 12, func(s graph.Scope, x, at graph.Expr) (graph.Expr, Cache) {
 		c := NewKVCache(AttentionShape{Batch: 2, Context: 5, Heads: 3, QK: 1, V: 3})
-		return CachedAttention(x.Cols(0, 15), causalMask(s, 5), at, c), c
+		return CachedAttention(x.Columns(0, 15), causalMask(s, 5), at, c), c
 	}},
 	"keys and values with sinks": {8 * 2 * 5 * 12, func(s graph.Scope, x, at graph.Expr) (graph.Expr, Cache) {
 		c := NewKVCache(AttentionShape{Batch: 2, Context: 5, Heads: 3, QK: 1, V: 3})
-		return CachedSinkAttention(x.Cols(0, 15), causalMask(s, 5), s.Value("sinks", graph.Normal(1), 3), at, c), c
+		return CachedSinkAttention(x.Columns(0, 15), causalMask(s, 5), s.Value("sinks", graph.Normal(1), 3), at, c), c
 	}},
 	"keys, values and gates": {8 * 2 * 5 * (12 + 2*3), func(s graph.Scope, x, at graph.Expr) (graph.Expr, Cache) {
 		c := NewForgettingCache(AttentionShape{Batch: 2, Context: 5, Heads: 3, QK: 1, V: 3})
-		return CachedForgettingAttention(x.Cols(0, 15), x.Cols(0, 3), causalMask(s, 5), at, c), c
+		return CachedForgettingAttention(x.Columns(0, 15), x.Columns(0, 3), causalMask(s, 5), at, c), c
 	}},
 	"shared keys and values": {8 * 2 * 5 * 2 * 3, func(s graph.Scope, x, at graph.Expr) (graph.Expr, Cache) {
 		c := NewKVCache(AttentionShape{Batch: 2, Context: 5, Heads: 6, QK: 1, V: 2, Groups: 2})
-		return CachedAttention(x.Cols(0, 12), causalMask(s, 5), at, c), c
+		return CachedAttention(x.Columns(0, 12), causalMask(s, 5), at, c), c
 	}},
 	"latents": {8 * 2 * 5 * 7, func(s graph.Scope, x, at graph.Expr) (graph.Expr, Cache) {
 		c := NewLatentCache(LatentShape{Batch: 2, Context: 5, Heads: 2, QK: 3, V: 4, Latent: 5, Rotary: 2})
 		up := s.Value("up", graph.Normal(1), 5, 14)
 		return CachedLatentAttention(
-			x.Cols(0, 10), x.Cols(8, 15), up.Cols(0, 6), up.Cols(6, 14), causalMask(s, 5), at, c,
+			x.Columns(0, 10), x.Columns(8, 15), up.Columns(0, 6), up.Columns(6, 14), causalMask(s, 5), at, c,
 		), c
 	}},
 	"pairs of keys and values": {8 * 2 * 5 * 2 * 2 * 3, func(s graph.Scope, x, at graph.Expr) (graph.Expr, Cache) {
@@ -58,15 +58,15 @@ var cachedLayers = map[string]struct {
 				Map: EluPlusOne(),
 			},
 		)
-		return CachedLinearAttention(x.Cols(0, 15), at, c), c
+		return CachedLinearAttention(x.Columns(0, 15), at, c), c
 	}},
 	"states": {8 * 2 * 2 * 2 * 3, func(_ graph.Scope, x, at graph.Expr) (graph.Expr, Cache) {
 		c := NewRecurrenceCache(RecurrenceShape{Batch: 2, Context: 5, Heads: 2, QK: 2, V: 3, Delta: true})
-		return CachedRecurrence(x.Cols(0, 14), graph.Expr{}, x.Cols(14, 16), at, c), c
+		return CachedRecurrence(x.Columns(0, 14), graph.Expr{}, x.Columns(14, 16), at, c), c
 	}},
 	"scan": {8 * 2 * 2 * 8, func(_ graph.Scope, x, at graph.Expr) (graph.Expr, Cache) {
 		c := NewScanCache(ScanShape{2, 5, 8, true})
-		return CachedScan(x.Cols(0, 8), x.Cols(8, 16), at, c), c
+		return CachedScan(x.Columns(0, 8), x.Columns(8, 16), at, c), c
 	}},
 	"recurrence": {8 * 2 * 16, func(s graph.Scope, x, at graph.Expr) (graph.Expr, Cache) {
 		c := NewElmanCache(2, 16)
@@ -362,14 +362,14 @@ func stepCases() map[string]stepCase {
 			}, c,
 		}
 		f := NewForgettingCache(h)
-		gates := func(x graph.Expr) graph.Expr { return x.Cols(h.Width(), h.Width()+h.Heads) }
+		gates := func(x graph.Expr) graph.Expr { return x.Columns(h.Width(), h.Width()+h.Heads) }
 		cases[fmt.Sprint("gates, mask ", mask)] = stepCase{
 			h.Width() + h.Heads,
 			func(s graph.Scope, x graph.Expr) graph.Expr {
-				return must(ForgettingAttention(x.Cols(0, h.Width()), gates(x), causal(s, mask...), h, 0))
+				return must(ForgettingAttention(x.Columns(0, h.Width()), gates(x), causal(s, mask...), h, 0))
 			},
 			func(s graph.Scope, x, at graph.Expr, c Cache) graph.Expr {
-				return CachedForgettingAttention(x.Cols(0, h.Width()), gates(x), causal(s, mask...), at, c.(*KVCache))
+				return CachedForgettingAttention(x.Columns(0, h.Width()), gates(x), causal(s, mask...), at, c.(*KVCache))
 			}, f,
 		}
 		l := LatentShape{Batch: 3, Context: 5, Heads: 2, QK: 3, V: 4, Latent: 6, Rotary: 2}
@@ -380,12 +380,12 @@ func stepCases() map[string]stepCase {
 		cases[fmt.Sprint("latents, mask ", mask)] = stepCase{10 + 8,
 			func(s graph.Scope, x graph.Expr) graph.Expr { // keys [c·upK | r] and values c·upV, packed
 				k, v := ways(s)
-				latent, r := x.Cols(10, 16), x.Cols(16, 18)
+				latent, r := x.Columns(10, 16), x.Columns(16, 18)
 				keys := latent.MatMul(k)
-				kv := keys.Cols(0, 3).Join(r, keys.Cols(3, 6), r, latent.MatMul(v))
+				kv := keys.Columns(0, 3).Join(r, keys.Columns(3, 6), r, latent.MatMul(v))
 				return must(
 					Attention(
-						x.Cols(0, 10).Join(kv), causal(s, mask...),
+						x.Columns(0, 10).Join(kv), causal(s, mask...),
 						AttentionShape{Batch: 3, Context: 5, Heads: 2, QK: 5, V: 4}, 0,
 					),
 				)
@@ -393,7 +393,7 @@ func stepCases() map[string]stepCase {
 			func(s graph.Scope, x, at graph.Expr, c Cache) graph.Expr {
 				k, v := ways(s)
 				return CachedLatentAttention(
-					x.Cols(0, 10), x.Cols(10, 18), k, v, causal(s, mask...), at, c.(*LatentCache),
+					x.Columns(0, 10), x.Columns(10, 18), k, v, causal(s, mask...), at, c.(*LatentCache),
 				)
 			}, d}
 	}
@@ -411,7 +411,7 @@ func stepCases() map[string]stepCase {
 		r := RecurrenceShape{Batch: 3, Context: 5, Heads: 2, QK: 3, V: 4, Delta: delta}
 		c := NewRecurrenceCache(r)
 		parts := func(x graph.Expr) (qkv, gates, beta graph.Expr) {
-			return x.Cols(0, 20), x.Cols(20, 26).Square().Scale(-1), x.Cols(26, 28)
+			return x.Columns(0, 20), x.Columns(20, 26).Square().Scale(-1), x.Columns(26, 28)
 		}
 		cases[fmt.Sprint("states, delta rule ", delta)] = stepCase{28,
 			func(_ graph.Scope, x graph.Expr) graph.Expr {
@@ -444,10 +444,10 @@ func stepCases() map[string]stepCase {
 	scan := ScanShape{3, 5, 4, false}
 	s := NewScanCache(scan)
 	cases["scan"] = stepCase{8, func(_ graph.Scope, x graph.Expr) graph.Expr {
-		return must(Scan(x.Cols(0, 4), x.Cols(4, 8), scan))
+		return must(Scan(x.Columns(0, 4), x.Columns(4, 8), scan))
 	},
 		func(_ graph.Scope, x, at graph.Expr, c Cache) graph.Expr {
-			return CachedScan(x.Cols(0, 4), x.Cols(4, 8), at, c.(*ScanCache))
+			return CachedScan(x.Columns(0, 4), x.Columns(4, 8), at, c.(*ScanCache))
 		}, s}
 	c := NewElmanCache(3, 4)
 	cases["recurrence"] = stepCase{4, func(s graph.Scope, x graph.Expr) graph.Expr {
@@ -607,7 +607,7 @@ func TestRecurrenceNorms(t *testing.T) {
 			h := RecurrenceShape{Batch: 2, Context: 5, Heads: 2, QK: 3, V: 4, Delta: delta}
 			operands := func(s graph.Scope, rows int) (x, qkv, gates, beta graph.Expr) {
 				x = s.Value("x", graph.Normal(1), rows, 28)
-				return x, x.Cols(0, 20), x.Cols(20, 26).Square().Scale(-1), x.Cols(26, 28)
+				return x, x.Columns(0, 20), x.Columns(20, 26).Square().Scale(-1), x.Columns(26, 28)
 			}
 			s := graph.New(dtype, 3).Root()
 			all, qkv, gates, beta := operands(s, 10)

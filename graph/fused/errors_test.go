@@ -41,15 +41,15 @@ func TestShapesThatDoNotFit(t *testing.T) {
 		"mask of other sequences": {mask(3, 4, 4), "a mask"},
 		"mask of other heads":     {mask(2, 3, 4, 4), "a mask"},
 		"columns of a batch": {func(s graph.Scope) {
-			s.Value("x", graph.Normal(1), 2, 8, 3).Cols(0, 2)
+			s.Value("x", graph.Normal(1), 2, 8, 3).Columns(0, 2)
 		}, "no such columns"},
 		"columns before the first": {func(s graph.Scope) {
-			s.Value("x", graph.Normal(1), 2, 8).Cols(-1, 2)
+			s.Value("x", graph.Normal(1), 2, 8).Columns(-1, 2)
 		}, "no such columns"},
 		"no columns": {func(s graph.Scope) {
-			s.Value("x", graph.Normal(1), 2, 8).Cols(2, 2)
+			s.Value("x", graph.Normal(1), 2, 8).Columns(2, 2)
 		}, "no such columns"},
-		"all columns": {func(s graph.Scope) { s.Value("x", graph.Normal(1), 2, 8).Cols(0, 8) }, ""},
+		"all columns": {func(s graph.Scope) { s.Value("x", graph.Normal(1), 2, 8).Columns(0, 8) }, ""},
 		"a matrix by a batch": {
 			func(s graph.Scope) {
 				s.Value("x", graph.Normal(1), 2, 3).MatMul(s.Value("y", graph.Normal(1), 3, 4, 5))

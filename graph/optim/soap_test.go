@@ -204,7 +204,7 @@ func TestSOAPFollowsRotatedCurvature(t *testing.T) {
 		first := 0.0
 		for step := 1; step <= 3000; step++ {
 			rest := a.MatMul(hand.NewMatrix(in, out, w...).Sub(target)).MatMul(b)
-			loss := rest.Square().SumTokens().SumFeatures().At(0, 0)
+			loss := rest.Square().SumTokens().Sum().At(0, 0)
 			if step == 1 {
 				first = loss
 			}

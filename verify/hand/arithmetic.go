@@ -123,8 +123,8 @@ func (x Matrix[T]) SumTokens() Matrix[T] {
 	return out
 }
 
-// SumFeatures returns the sum of the columns: (n, d) → (n, 1).
-func (x Matrix[T]) SumFeatures() Matrix[T] {
+// Sum returns the sum of the columns: (n, d) → (n, 1).
+func (x Matrix[T]) Sum() Matrix[T] {
 	x = x.sound()
 	out := Zeros[T](x.Rows, 1)
 	for i, a := range x.Data {
@@ -135,7 +135,7 @@ func (x Matrix[T]) SumFeatures() Matrix[T] {
 }
 
 // Mean returns the mean of the features of each token: (n, d) → (n, 1).
-func (x Matrix[T]) Mean() Matrix[T] { return x.SumFeatures().Scale(1 / float64(x.Cols)) }
+func (x Matrix[T]) Mean() Matrix[T] { return x.Sum().Scale(1 / float64(x.Cols)) }
 
 // zeros returns a matrix of zeros with the shape of x, or with its error.
 func (x Matrix[T]) zeros() Matrix[T] {

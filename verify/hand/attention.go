@@ -36,7 +36,7 @@ func (a Attention[T]) Weights(q, k Matrix[T]) Matrix[T] {
 	if a.Sink.None() {
 		return causal.Softmax() //                              ρ       (n, m)   (15)
 	}
-	return JoinColumns(causal, a.sinks(q)).Softmax().Columns(0, k.Rows)
+	return Join(causal, a.sinks(q)).Softmax().Columns(0, k.Rows)
 }
 
 // sinks returns a column of b, one for each query.
@@ -44,7 +44,7 @@ func (a Attention[T]) sinks(q Matrix[T]) Matrix[T] {
 	if b := a.Sink.sound(); b.Err == nil && (b.Rows != 1 || b.Cols != 1) {
 		return failed[T]("a sink (%d, %d), want (1, 1)", b.Rows, b.Cols)
 	}
-	return q.SumFeatures().zeros().Add(a.Sink)
+	return q.Sum().zeros().Add(a.Sink)
 }
 
 // SinkGradient returns the gradient of b (1, 1). The value of the sink is 0, and so is Δ at ρ₀. Its Δ before the
@@ -52,8 +52,8 @@ func (a Attention[T]) sinks(q Matrix[T]) Matrix[T] {
 func (a Attention[T]) SinkGradient(q, k, v, delta Matrix[T]) Matrix[T] {
 	rho := a.Weights(q, k)
 	drho, _ := a.Drop.Backward(rho, delta.MatMul(v.Transpose())) // Δ vᵗ                (n, m)
-	rowsum := drho.Mul(rho).SumFeatures()                        // D                   (n, 1)
-	rho0 := rho.SumFeatures().Scale(-1).Shift(1)                 // ρ₀ = 1 − Σ ρ        (n, 1)
+	rowsum := drho.Mul(rho).Sum()                                // D                   (n, 1)
+	rho0 := rho.Sum().Scale(-1).Shift(1)                         // ρ₀ = 1 − Σ ρ        (n, 1)
 	return rho0.Mul(rowsum).SumTokens().Scale(-1)                // −Σ ρ₀ D             (1, 1)
 }
 
@@ -91,7 +91,7 @@ func (a Attention[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) 
 	rho := a.Weights(q, k)
 	dv = a.Drop.Forward(rho).Transpose().MatMul(delta)           // ρᵗ Δ                    (m, dh)
 	drho, _ := a.Drop.Backward(rho, delta.MatMul(v.Transpose())) // Δ vᵗ                    (n, m)
-	rowsum := drho.Mul(rho).SumFeatures()                        // Δvᵗ ⊖ ρ                 (n, 1)
+	rowsum := drho.Mul(rho).Sum()                                // Δvᵗ ⊖ ρ                 (n, 1)
 	dcausal := drho.Sub(rowsum).Mul(rho)                         // Δ_causal                (n, m)   (25)
 	scale := 1 / math.Sqrt(float64(q.Cols))
 	dscaled := capped(q.MatMul(k.Transpose()).Scale(scale), dcausal, a.Cap) // Δ_causal ∘ (1 − tanh²)

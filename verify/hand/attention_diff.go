@@ -18,8 +18,8 @@ type Difference[T Number] struct {
 
 // powers returns e^(λ_q1·λ_k1), e^(λ_q2·λ_k2) and λ, each (1, 1).
 func (l Difference[T]) powers() (first, second, lambda Matrix[T]) {
-	first = l.Lambda[0].Mul(l.Lambda[1]).SumFeatures().Exp()
-	second = l.Lambda[2].Mul(l.Lambda[3]).SumFeatures().Exp()
+	first = l.Lambda[0].Mul(l.Lambda[1]).Sum().Exp()
+	second = l.Lambda[2].Mul(l.Lambda[3]).Sum().Exp()
 	return first, second, first.Sub(second).Shift(l.Initial)
 }
 
@@ -32,7 +32,7 @@ func (l Difference[T]) Forward(y Matrix[T]) Matrix[T] {
 		y1, y2 := y.part(2*p, 2*l.Pairs), y.part(2*p+1, 2*l.Pairs)
 		out = append(out, l.Norm.Forward(y1.Sub(y2.Mul(lambda))).Scale(1-l.Initial))
 	}
-	return JoinColumns(out...)
+	return Join(out...)
 }
 
 // Backward returns Δ at y, and the gradients of λ's vectors and of the gains. With Δ_u at u = y₁ − λ y₂,
@@ -47,7 +47,7 @@ func (l Difference[T]) Backward(y, delta Matrix[T]) (dy Matrix[T], g Gradients[T
 		y1, y2 := y.part(2*p, 2*l.Pairs), y.part(2*p+1, 2*l.Pairs)
 		du, own := l.Norm.Backward(y1.Sub(y2.Mul(lambda)), delta.part(p, l.Pairs).Scale(1-l.Initial))
 		parts = append(parts, du, du.Mul(lambda).Scale(-1))
-		dlambda = dlambda.Sub(du.Mul(y2).SumFeatures().SumTokens())
+		dlambda = dlambda.Sub(du.Mul(y2).Sum().SumTokens())
 		for _, e := range own {
 			gains = gains.Add(e.Value)
 		}
@@ -61,7 +61,7 @@ func (l Difference[T]) Backward(y, delta Matrix[T]) (dy Matrix[T], g Gradients[T
 	g = append(g, by(2, "lambda_q2", "−∂λ e^(λ_q2·λ_k2) λ_k2", second.Scale(-1))...)
 	g = append(g, by(3, "lambda_k2", "−∂λ e^(λ_q2·λ_k2) λ_q2", second.Scale(-1))...)
 	own := gradient(l.Norm.Weight, "weight", "w", "Σ x̂ ∘ Δ", gains)
-	return JoinColumns(parts...), append(g, own.In("norm", "_n")...)
+	return Join(parts...), append(g, own.In("norm", "_n")...)
 }
 
 // checked returns l and y, or one pair of an error if y cannot be divided.

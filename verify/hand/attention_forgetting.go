@@ -38,12 +38,12 @@ func (ForgettingAttention[T]) ShiftInvariant() bool { return true }
 func (a ForgettingAttention[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {
 	rho := a.Weights(q, k)
 	q, _ = lastFeature(q)
-	dv = a.Drop.Forward(rho).Transpose().MatMul(delta)               // (ρ ∘ drop)ᵗ Δ            (n, dh)
-	drho, _ := a.Drop.Backward(rho, delta.MatMul(v.Transpose()))     // Δ vᵗ ∘ drop              (n, n)
-	dscaled := drho.Sub(drho.Mul(rho).SumFeatures()).Mul(rho)        // Δ_scaled                 (n, n)
-	dc := dscaled.SumFeatures().Sub(dscaled.SumTokens().Transpose()) // Δc                       (n, 1)
-	draw := dscaled.Scale(1 / math.Sqrt(float64(q.Cols)))            // Δ_raw = Δ_scaled/√dρ     (n, n)
-	return JoinColumns(draw.MatMul(k), dc), draw.Transpose().MatMul(q), dv
+	dv = a.Drop.Forward(rho).Transpose().MatMul(delta)           // (ρ ∘ drop)ᵗ Δ            (n, dh)
+	drho, _ := a.Drop.Backward(rho, delta.MatMul(v.Transpose())) // Δ vᵗ ∘ drop              (n, n)
+	dscaled := drho.Sub(drho.Mul(rho).Sum()).Mul(rho)            // Δ_scaled                 (n, n)
+	dc := dscaled.Sum().Sub(dscaled.SumTokens().Transpose())     // Δc                       (n, 1)
+	draw := dscaled.Scale(1 / math.Sqrt(float64(q.Cols)))        // Δ_raw = Δ_scaled/√dρ     (n, n)
+	return Join(draw.MatMul(k), dc), draw.Transpose().MatMul(q), dv
 }
 
 // gateSums are the running sums c = Σ_{l≤i} ln f_l of z, where ln f = −ln(1 + e^(−z)), in sequences of the same length:
@@ -80,7 +80,7 @@ func withSums[T Number](q, c Matrix[T], heads int) Matrix[T] {
 	for h := range heads {
 		parts = append(parts, q.part(h, heads), c.part(h, heads))
 	}
-	return JoinColumns(parts...)
+	return Join(parts...)
 }
 
 // withoutSums takes them apart.
@@ -90,7 +90,7 @@ func withoutSums[T Number](x Matrix[T], heads int) (q, c Matrix[T]) {
 		query, sum := lastFeature(x.part(h, heads))
 		queries, sums = append(queries, query), append(sums, sum)
 	}
-	return JoinColumns(queries...), JoinColumns(sums...)
+	return Join(queries...), Join(sums...)
 }
 
 // forget is the link that gives the queries of every head the running sums c of its gates, as a further feature.

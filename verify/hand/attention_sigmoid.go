@@ -36,7 +36,7 @@ func (a SigmoidAttention[T]) visible(queries, keys int) (see, shift Matrix[float
 		}
 		return m
 	}, nil)
-	logs := see.SumFeatures().each(func(n float64) float64 { return math.Log(max(n, 1)) }, nil) // ln n  (n, 1)
+	logs := see.Sum().each(func(n float64) float64 { return math.Log(max(n, 1)) }, nil) // ln n  (n, 1)
 	return see, finite.Sub(logs)
 }
 

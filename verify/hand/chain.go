@@ -194,5 +194,5 @@ func (l unpack[T]) Forward(v Values[T]) (written Values[T]) {
 
 // Backward returns [Δq | Δk | Δv].
 func (unpack[T]) Backward(_, delta Values[T]) (read Values[T], g Gradients[T]) {
-	return Values[T]{"qkv": JoinColumns(delta["q"], delta["k"], delta["v"])}, nil
+	return Values[T]{"qkv": Join(delta["q"], delta["k"], delta["v"])}, nil
 }

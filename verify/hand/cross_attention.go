@@ -37,7 +37,7 @@ func (l CrossAttention[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradien
 	d, proj := backward("c_proj", l.Proj, heads, d)
 	dq, dk, dv := l.Heads.Backward(q, k, v, d)
 	dx, query := backward("c_q", l.Query, x, dq)
-	dz, kv := backward("c_kv", l.KV, l.Memory, JoinColumns(dk, dv))
+	dz, kv := backward("c_kv", l.KV, l.Memory, Join(dk, dv))
 	return dx, slices.Concat(
 		deltaAt(MemoryDelta, "Δz = Δk w_kᵗ + Δv w_vᵗ", dz),
 		query.In("c_q", "_q"), l.parts(kv, l.Heads.head(0, 0).ShiftInvariant()).In("c_kv", ""), proj.In("c_proj", "_o"),

@@ -31,8 +31,8 @@ type CrossEntropy[T Number] struct {
 // Forward returns L.
 func (l CrossEntropy[T]) Forward(logits Matrix[T]) Matrix[T] {
 	gt := l.right(logits)
-	kept := gt.SumFeatures()                       // 1 or 0        (n, 1)
-	right := logits.Mul(gt).SumFeatures()          // z_y           (n, 1)
+	kept := gt.Sum()                               // 1 or 0        (n, 1)
+	right := logits.Mul(gt).Sum()                  // z_y           (n, 1)
 	nll := logits.LogSumExp().Mul(kept).Sub(right) //               (n, 1)
 	if s := l.Smoothing; s > 0 {
 		nll = nll.Add(right.Sub(logits.Mean().Mul(kept)).Scale(s))
@@ -50,7 +50,7 @@ func (l CrossEntropy[T]) Forward(logits Matrix[T]) Matrix[T] {
 // With ZLoss, y_pred is multiplied by 1 + 2λ ln Σ e^z.
 func (l CrossEntropy[T]) Backward(logits, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	gt := l.right(logits)
-	kept := gt.SumFeatures()           // 1 or 0        (n, 1)
+	kept := gt.Sum()                   // 1 or 0        (n, 1)
 	pred := logits.Softmax().Mul(kept) // y_pred        (n, V)
 	if s := l.Smoothing; s > 0 {
 		uniform := gt.zeros().Shift(1 / float64(gt.Cols)).Mul(kept) // 1/V     (n, V)

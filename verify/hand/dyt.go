@@ -19,7 +19,7 @@ func (l DyT[T]) squeeze(x Matrix[T]) Matrix[T] { return x.Mul(l.Alpha).Tanh() } 
 func (l DyT[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	t := l.squeeze(x)
 	s := delta.Mul(l.Weight).Mul(t.Square().Scale(-1).Shift(1)) // w̃ ∘ Δ ∘ (1 − t²)  (n, d)
-	da := x.Mul(s).SumTokens().SumFeatures()                    // Σ x ∘ s           (1, 1)
+	da := x.Mul(s).SumTokens().Sum()                            // Σ x ∘ s           (1, 1)
 	g = append(gradient(l.Alpha, "alpha", "α", "Σ x ∘ s", da), gradient(l.Weight, "weight", "w", "Σ t ∘ Δ",
 		t.Mul(delta).SumTokens())...)
 	return s.Mul(l.Alpha), append(g, gradient(l.Bias, "bias", "b", "Σ Δ", delta.SumTokens())...)

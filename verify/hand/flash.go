@@ -72,7 +72,7 @@ func (l Flash[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {
 	if o.Err != nil {
 		return o, o, o
 	}
-	d := delta.Mul(o).SumFeatures() //                                       D       (n, 1)
+	d := delta.Mul(o).Sum() //                                       D       (n, 1)
 	scale := 1 / math.Sqrt(float64(q.Cols))
 	dq = q.zeros()
 	var dks, dvs []Matrix[T]

@@ -93,13 +93,13 @@ func (x Matrix[T]) RowMax() Matrix[T] {
 // Softmax returns the softmax of each row, a probability distribution.
 func (x Matrix[T]) Softmax() Matrix[T] {
 	e := x.Sub(x.RowMax()).Exp()
-	return e.Div(e.SumFeatures())
+	return e.Div(e.Sum())
 }
 
 // LogSumExp returns ln Σ eˣ of each row, without overflow: (n, d) → (n, 1).
 func (x Matrix[T]) LogSumExp() Matrix[T] {
 	largest := x.RowMax()
-	return x.Sub(largest).Exp().SumFeatures().Log().Add(largest)
+	return x.Sub(largest).Exp().Sum().Log().Add(largest)
 }
 
 func (x Matrix[T]) apply(f func(float64) float64, g func(complex128) complex128, h unary) Matrix[T] {

@@ -109,7 +109,7 @@ func TestComplexStep(t *testing.T) {
 		}
 		check(t, e.name, g.Parameters(), p, func(z hand.Parameters[complex128]) (complex128, error) {
 			y := steps[i].layer(place(z)).Forward(z["x"]).Mul(hand.Lift[complex128](delta))
-			return y.SumTokens().SumFeatures().At(0, 0), y.Err
+			return y.SumTokens().Sum().At(0, 0), y.Err
 		})
 	}
 }
@@ -137,7 +137,7 @@ func checkAlong(t *testing.T, name string, g, p hand.Parameters[float64], f veri
 		want, err := verify.ComplexStepAlong(f, p, hand.Parameters[float64]{parameter: along})
 		got := 0.0
 		if m := g[parameter]; !m.None() { // a parameter that nothing reads has no gradient
-			got = m.Mul(along).SumTokens().SumFeatures().At(0, 0)
+			got = m.Mul(along).SumTokens().Sum().At(0, 0)
 		}
 		if err != nil || !(math.Abs(got-want) <= 1e-12*largest) {
 			t.Errorf("%s: %s: got %g, want %g (%v)", name, parameter, got, want, err)

@@ -76,7 +76,7 @@ func perHead[T Number](batch, heads int, f func(b, h int, x []Matrix[T]) []Matri
 			if b == 0 {
 				results = append(results, nil)
 			}
-			results[i] = append(results[i], JoinColumns(p...))
+			results[i] = append(results[i], Join(p...))
 		}
 	}
 	out := make([]Matrix[T], len(results))
@@ -108,7 +108,7 @@ func (l Heads[T]) repeat(q, x Matrix[T]) Matrix[T] {
 	for h := range heads {
 		heads[h] = x.part(h*l.Groups/l.Count, l.Groups)
 	}
-	return JoinColumns(heads...)
+	return Join(heads...)
 }
 
 // sum returns the sums of the columns over the heads of every group: (n, H·w) → (n, G·w).
@@ -125,7 +125,7 @@ func (l Heads[T]) sum(x Matrix[T]) Matrix[T] {
 			groups[g] = groups[g].Add(own)
 		}
 	}
-	return JoinColumns(groups...)
+	return Join(groups...)
 }
 
 // keys returns the width of the keys, G·dρ, given the width qk of the queries, H·dρ.

@@ -28,7 +28,7 @@ type copies[T Number] struct{ s int }
 
 // Forward returns the copies.
 func (l copies[T]) Forward(x Matrix[T]) Matrix[T] {
-	return JoinColumns(slices.Repeat([]Matrix[T]{x}, l.s)...)
+	return Join(slices.Repeat([]Matrix[T]{x}, l.s)...)
 }
 
 // Backward returns the sum of Δ over the copies.
@@ -73,7 +73,7 @@ func (l hyperMaps[T]) factors() Matrix[T] {
 	for i, n := range []int{l.s, l.s, l.s * l.s} {
 		each = append(each, Zeros[T](1, n).Shift(1).Mul(l.alpha.Columns(i, i+1)))
 	}
-	return JoinColumns(each...)
+	return Join(each...)
 }
 
 // logits returns z and α z + b.
@@ -101,10 +101,10 @@ func (l hyperMaps[T]) Backward(v, delta Values[T]) (read Values[T], g Gradients[
 	s := l.s
 	pre, _ := Sigmoid[T]{}.Backward(logits.Columns(0, s), delta["h_pre"])
 	post, _ := Sigmoid[T]{}.Backward(logits.Columns(s, 2*s), delta["h_post"].Scale(2))
-	d := JoinColumns(pre, post, l.sinkhornBackward(logits.Columns(2*s, logits.Cols), delta["h_res"]))
+	d := Join(pre, post, l.sinkhornBackward(logits.Columns(2*s, logits.Cols), delta["h_res"]))
 	along := d.Mul(z).SumTokens()
-	sum := func(from, to int) Matrix[T] { return along.Columns(from, to).SumFeatures() }
-	dalpha := JoinColumns(sum(0, s), sum(s, 2*s), sum(2*s, along.Cols))
+	sum := func(from, to int) Matrix[T] { return along.Columns(from, to).Sum() }
+	dalpha := Join(sum(0, s), sum(s, 2*s), sum(2*s, along.Cols))
 	dz := d.Mul(l.factors())
 	dx, _ := l.norm().Backward(v.at("x"), dz.MatMul(l.weight.Transpose()))
 	g = slices.Concat(
@@ -123,7 +123,7 @@ func (l hyperMaps[T]) sinkhorn(z Matrix[T]) (steps []Matrix[T]) {
 	steps = append(steps, rows.Softmax().reshaped(z.Rows, z.Cols))
 	for len(steps) < 40 {
 		rows := l.transposed(steps[len(steps)-1]).reshaped(z.Rows*l.s, l.s)
-		steps = append(steps, rows.Div(rows.SumFeatures().Shift(1e-6)).reshaped(z.Rows, z.Cols))
+		steps = append(steps, rows.Div(rows.Sum().Shift(1e-6)).reshaped(z.Rows, z.Cols))
 	}
 	return steps
 }
@@ -135,11 +135,11 @@ func (l hyperMaps[T]) sinkhornBackward(z, delta Matrix[T]) (dz Matrix[T]) {
 	steps := l.sinkhorn(z)
 	for i, y := range slices.Backward(steps) {
 		y, d := rows(y), rows(delta)
-		d = d.Sub(d.Mul(y).SumFeatures())
+		d = d.Sub(d.Mul(y).Sum())
 		if i == 0 {
 			d = d.Mul(y)
 		} else {
-			d = d.Div(rows(l.transposed(steps[i-1])).SumFeatures().Shift(1e-6))
+			d = d.Div(rows(l.transposed(steps[i-1])).Sum().Shift(1e-6))
 		}
 		delta = l.transposed(d.reshaped(z.Rows, z.Cols))
 	}
@@ -154,7 +154,7 @@ func (l hyperMaps[T]) transposed(x Matrix[T]) Matrix[T] {
 			columns = append(columns, x.Columns(j*l.s+i, j*l.s+i+1))
 		}
 	}
-	return JoinColumns(columns...)
+	return Join(columns...)
 }
 
 // hyperRead is the link h = Σ_j pre_j x_j.
@@ -174,9 +174,9 @@ func (l hyperRead[T]) Backward(v, delta Values[T]) (read Values[T], g Gradients[
 	var dx, dpre []Matrix[T]
 	for j := range l.s {
 		dx = append(dx, delta["h"].Mul(v.at("h_pre").Columns(j, j+1)))
-		dpre = append(dpre, delta["h"].Mul(v.at("x").part(j, l.s)).SumFeatures())
+		dpre = append(dpre, delta["h"].Mul(v.at("x").part(j, l.s)).Sum())
 	}
-	return Values[T]{"x": JoinColumns(dx...), "h_pre": JoinColumns(dpre...)}, nil
+	return Values[T]{"x": Join(dx...), "h_pre": Join(dpre...)}, nil
 }
 
 // hyperWrite is the link x_i ← Σ_j res_ij x_j + post_i y.
@@ -192,7 +192,7 @@ func (l hyperWrite[T]) Forward(v Values[T]) (written Values[T]) {
 		}
 		streams = append(streams, x)
 	}
-	return Values[T]{"x": JoinColumns(streams...)}
+	return Values[T]{"x": Join(streams...)}
 }
 
 // Backward returns Δx_j = Σ_i res_ij Δ_i, Δy = Σ_i post_i Δ_i, Δres_ij = Σ Δ_i ∘ x_j and Δpost_i = Σ Δ_i ∘ y over the
@@ -204,13 +204,13 @@ func (l hyperWrite[T]) Backward(v, delta Values[T]) (read Values[T], g Gradients
 	for i := range l.s {
 		d := delta["x"].part(i, l.s)
 		dy = sumOf(dy, d.Mul(v.at("h_post").Columns(i, i+1)))
-		dpost = append(dpost, d.Mul(v.at("y")).SumFeatures())
+		dpost = append(dpost, d.Mul(v.at("y")).Sum())
 		for j := range l.s {
 			dx[j] = sumOf(dx[j], d.Mul(v.at("h_res").Columns(i*l.s+j, i*l.s+j+1)))
-			dres = append(dres, d.Mul(v.at("x").part(j, l.s)).SumFeatures())
+			dres = append(dres, d.Mul(v.at("x").part(j, l.s)).Sum())
 		}
 	}
 	return Values[T]{
-		"x": JoinColumns(dx...), "y": dy, "h_res": JoinColumns(dres...), "h_post": JoinColumns(dpost...),
+		"x": Join(dx...), "y": dy, "h_res": Join(dres...), "h_post": Join(dpost...),
 	}, nil
 }

@@ -101,7 +101,7 @@ func (g Gradients[T]) Parameters() Parameters[T] {
 		case !twice:
 			out[e.Name] = e.Value
 		case e.Part != "":
-			out[e.Name] = JoinColumns(had, e.Value)
+			out[e.Name] = Join(had, e.Value)
 		default:
 			out[e.Name] = had.Add(e.Value)
 		}

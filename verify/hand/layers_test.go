@@ -494,7 +494,7 @@ func (l split[T]) Forward(x hand.Matrix[T]) hand.Matrix[T] { return l.Heads.Forw
 
 func (l split[T]) Backward(x, delta hand.Matrix[T]) (dx hand.Matrix[T], g hand.Gradients[T]) {
 	q, k, v := l.parts(x)
-	return hand.JoinColumns(l.Heads.Backward(q, k, v, delta)), nil
+	return hand.Join(l.Heads.Backward(q, k, v, delta)), nil
 }
 
 // place returns the site of the layers below.
@@ -547,12 +547,12 @@ func TestI64Scale(t *testing.T) {
 	far, farG := exact.Backward(x.Scale(3), delta)
 	equal(t, "Δ of 3x", far.Scale(3), dx)
 	equal(t, "∂w of 3x", farG[0].Value, g[0].Value)
-	equal(t, "Δ along x", dx.Mul(x).SumFeatures().Shift(1), hand.Zeros[float64](5, 1).Shift(1))
+	equal(t, "Δ along x", dx.Mul(x).Sum().Shift(1), hand.Zeros[float64](5, 1).Shift(1))
 
 	dx, _ = l.Backward(x, delta)
 	square := x.Square().Mean().Shift(0.01) // rms²
-	came := delta.Mul(w).Mul(x).SumFeatures().Div(square.Sqrt())
-	equal(t, "Δ along x with ε", dx.Mul(x).SumFeatures(), came.Div(square).Scale(0.01))
+	came := delta.Mul(w).Mul(x).Sum().Div(square.Sqrt())
+	equal(t, "Δ along x with ε", dx.Mul(x).Sum(), came.Div(square).Scale(0.01))
 }
 
 // Without biases the layer is linear in w_u and in w_d, so by Euler ⟨∂w_u, w_u⟩ = ⟨∂w_d, w_d⟩ = ⟨Δ, y⟩; and it is
@@ -565,7 +565,7 @@ func TestI65Linear(t *testing.T) {
 	l := hand.Site[float64]{Parameters: p}.GLU(hand.SiLU[float64]{})
 	x, delta := fixture.Random("x", 4, 5).Scale(3), fixture.Random("Δ", 4, 5)
 	dx, gradients := l.Backward(x, delta)
-	dot := func(a, b hand.Matrix[float64]) float64 { return a.Mul(b).SumTokens().SumFeatures().At(0, 0) }
+	dot := func(a, b hand.Matrix[float64]) float64 { return a.Mul(b).SumTokens().Sum().At(0, 0) }
 	of := map[string]float64{}
 	for name, g := range gradients.Parameters() {
 		of[name] = dot(g, p[name])

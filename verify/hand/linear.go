@@ -97,7 +97,7 @@ func (l ScaledQueries[T]) scale(y Matrix[T]) Matrix[T] {
 	if y.Err == nil && l.QK < 1 {
 		return failed[T]("%d columns of queries", l.QK)
 	}
-	return JoinColumns(y.Columns(0, l.QK).Scale(l.Factor), y.Columns(l.QK, y.Cols))
+	return Join(y.Columns(0, l.QK).Scale(l.Factor), y.Columns(l.QK, y.Cols))
 }
 
 // LoRA is an adapter of rank r, which adds to the columns From … To−1 of the output of its frozen layer.

@@ -16,7 +16,7 @@ func (l LinearAttention[T]) weights(phiQ, phiK Matrix[T]) Matrix[T] {
 // Forward returns (φq φkᵗ ∘ see) v over its row sums.
 func (l LinearAttention[T]) Forward(q, k, v Matrix[T]) Matrix[T] {
 	weights := l.weights(forward("features", l.Features, q), forward("features", l.Features, k))
-	return weights.MatMul(v).Div(weights.SumFeatures())
+	return weights.MatMul(v).Div(weights.Sum())
 }
 
 // Backward carries Δ to the features and values. A weight counts twice, in the dividend and in the divisor: g is Δ at
@@ -24,10 +24,10 @@ func (l LinearAttention[T]) Forward(q, k, v Matrix[T]) Matrix[T] {
 func (l LinearAttention[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {
 	phiQ, phiK := forward("features", l.Features, q), forward("features", l.Features, k)
 	weights := l.weights(phiQ, phiK)
-	total := weights.SumFeatures()                                           //                     (n, 1)
+	total := weights.Sum()                                                   //                     (n, 1)
 	out := weights.MatMul(v).Div(total)                                      // o                   (n, dh)
 	g := delta.Div(total)                                                    // Δ/Σ                 (n, dh)
-	e := delta.Mul(out).SumFeatures().Div(total)                             // Δ ⊖ o/Σ             (n, 1)
+	e := delta.Mul(out).Sum().Div(total)                                     // Δ ⊖ o/Σ             (n, 1)
 	dw := visible(g.MatMul(v.Transpose()).Sub(e), l.See)                     // (g vᵗ − e) ∘ see    (n, m)
 	dq, _ = backward("features", l.Features, q, dw.MatMul(phiK))             // Δφq = dw φk         (n, f)
 	dk, _ = backward("features", l.Features, k, dw.Transpose().MatMul(phiQ)) // Δφk = dwᵗ φq     (m, f)
@@ -113,10 +113,10 @@ func (l LinearScan[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T])
 	for i := range n {
 		q, k := phiQ.Tokens(i, i+1), phiK.Tokens(i, i+1)
 		s, z = s.Add(k.Transpose().MatMul(v.Tokens(i, i+1))), z.Add(k)
-		total := q.MatMul(z.Transpose())                        // Σ        (1, 1)
-		gs[i] = delta.Tokens(i, i+1).Div(total)                 // g        (1, dh)
-		es[i] = gs[i].Mul(q.MatMul(s).Div(total)).SumFeatures() // e        (1, 1)
-		dqs[i] = gs[i].MatMul(s.Transpose()).Sub(es[i].Mul(z))  // Δφq      (1, f)
+		total := q.MatMul(z.Transpose())                       // Σ        (1, 1)
+		gs[i] = delta.Tokens(i, i+1).Div(total)                // g        (1, dh)
+		es[i] = gs[i].Mul(q.MatMul(s).Div(total)).Sum()        // e        (1, 1)
+		dqs[i] = gs[i].MatMul(s.Transpose()).Sub(es[i].Mul(z)) // Δφq      (1, f)
 	}
 	r, u := Zeros[T](phiK.Cols, v.Cols), Zeros[T](1, phiK.Cols)
 	for i := n - 1; i >= 0; i-- {
@@ -138,15 +138,15 @@ type TaylorFeatures[T Number] struct{ Eps float64 }
 
 // Forward returns [1, x̂].
 func (l TaylorFeatures[T]) Forward(x Matrix[T]) Matrix[T] {
-	hat := x.Div(x.Square().SumFeatures().Shift(l.Eps).Sqrt())
-	return JoinColumns(Zeros[T](hat.Rows, 1).Shift(1), hat)
+	hat := x.Div(x.Square().Sum().Shift(l.Eps).Sqrt())
+	return Join(Zeros[T](hat.Rows, 1).Shift(1), hat)
 }
 
 // Backward drops the Δ of the 1. From the rest it subtracts the part along x̂, which would only change the length.
 //
 //	Δx = (Δx̂ − x̂ (x̂ ⊖ Δx̂))/√(‖x‖² + ε)
 func (l TaylorFeatures[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
-	length := x.Square().SumFeatures().Shift(l.Eps).Sqrt()
+	length := x.Square().Sum().Shift(l.Eps).Sqrt()
 	hat, dhat := x.Div(length), delta.Columns(1, delta.Cols)
-	return dhat.Sub(hat.Mul(hat.Mul(dhat).SumFeatures())).Div(length), nil
+	return dhat.Sub(hat.Mul(hat.Mul(dhat).Sum())).Div(length), nil
 }

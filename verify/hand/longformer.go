@@ -79,12 +79,12 @@ func (l Windows[T]) Backward(v, delta Values[T]) (read Values[T], g Gradients[T]
 
 func (l Windows[T]) weights(q, k, qg, kg Matrix[T], m LongformerMask) Matrix[T] {
 	scaled := l.scaled(q, k, qg, kg).softcap(l.Cap)
-	return scaled.Add(Lift[T](JoinColumns(m.Local, m.Global))).Softmax()
+	return scaled.Add(Lift[T](Join(m.Local, m.Global))).Softmax()
 }
 
 // scaled returns [q kᵗ | qᵍ kᵍᵗ]/√dρ.
 func (Windows[T]) scaled(q, k, qg, kg Matrix[T]) Matrix[T] {
-	raw := JoinColumns(q.MatMul(k.Transpose()), qg.MatMul(kg.Transpose()))
+	raw := Join(q.MatMul(k.Transpose()), qg.MatMul(kg.Transpose()))
 	return raw.Scale(1 / math.Sqrt(float64(q.Cols)))
 }
 
@@ -99,7 +99,7 @@ func (l Windows[T]) headBackward(b, h int, x []Matrix[T]) []Matrix[T] {
 	drop, rho := Dropout[T]{m.Drop}, l.weights(q, k, qg, kg, m)
 	values := drop.Forward(rho).Transpose().MatMul(delta)                                        // [Δv; Δvᵍ]   (2n, dh)
 	drho := drop.Forward(delta.MatMul(JoinTokens(v, vg).Transpose()))                            //             (n, 2n)
-	dcapped := drho.Sub(drho.Mul(rho).SumFeatures()).Mul(rho)                                    //             (n, 2n)
+	dcapped := drho.Sub(drho.Mul(rho).Sum()).Mul(rho)                                            //             (n, 2n)
 	draw := capped(l.scaled(q, k, qg, kg), dcapped, l.Cap).Scale(1 / math.Sqrt(float64(q.Cols))) //             (n, 2n)
 	local, global := draw.Columns(0, n), draw.Columns(n, 2*n)
 	return []Matrix[T]{

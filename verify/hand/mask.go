@@ -61,36 +61,36 @@ func BigBirdMask(n, width int, global []int, random [][]int) Matrix[float64] {
 		return failed[float64]("a window of %d tokens and random keys of %d queries, want 1 or more and %d",
 			width, len(random), n)
 	}
-	if err := among(n, global, slices.Concat(random...)); err != nil {
+	if err := checkTokens(n, global, slices.Concat(random...)); err != nil {
 		return Matrix[float64]{Err: err}
 	}
 	return mask(n, func(i, j int) bool {
-		return between(i, j) <= width/2 || slices.Contains(global, i) || slices.Contains(global, j) ||
+		return distance(i, j) <= width/2 || slices.Contains(global, i) || slices.Contains(global, j) ||
 			slices.Contains(random[i], j)
 	})
 }
 
-// DilatedMask returns the mask under which tokens meet if they are at most ⌊width/2⌋ steps of the dilation δ apart: (i
-// − j) mod δ = 0 and |i − j| ≤ δ⌊width/2⌋. (Beltagy et al. 2020)
+// DilatedMask returns the mask under which tokens meet if they are at most ⌊width/2⌋ steps of the dilation δ apart:
+// (i − j) mod δ = 0 and |i − j| ≤ δ⌊width/2⌋. (Beltagy et al. 2020)
 func DilatedMask(n, width, dilation int) Matrix[float64] {
 	if width < 1 || dilation < 1 {
 		return failed[float64]("a window of %d tokens and a dilation of %d, want 1 or more", width, dilation)
 	}
 	return mask(n, func(i, j int) bool {
-		return between(i, j)%dilation == 0 && between(i, j)/dilation <= width/2
+		return distance(i, j)%dilation == 0 && distance(i, j)/dilation <= width/2
 	})
 }
 
 // GlobalMask returns the mask under which tokens meet if one of them is global.
 func GlobalMask(n int, global []int) Matrix[float64] {
-	if err := among(n, global); err != nil {
+	if err := checkTokens(n, global); err != nil {
 		return Matrix[float64]{Err: err}
 	}
 	return mask(n, func(i, j int) bool { return slices.Contains(global, i) || slices.Contains(global, j) })
 }
 
-// among returns an error unless all tokens are in 0 … n−1.
-func among(n int, lists ...[]int) error {
+// checkTokens returns an error unless all tokens are in 0 … n−1.
+func checkTokens(n int, lists ...[]int) error {
 	for _, token := range slices.Concat(lists...) {
 		if token < 0 || token >= n {
 			return failed[float64]("token %d, want 0 … %d", token, n-1).Err
@@ -132,10 +132,11 @@ func ALiBiMask(n, h, heads int) Matrix[float64] {
 	out := Zeros[float64](n, n)
 	for i := range out.Rows {
 		for j := range n {
-			out.Data[i*n+j] = -math.Pow(2, exponent) * float64(between(i, j))
+			out.Data[i*n+j] = -math.Pow(2, exponent) * float64(distance(i, j))
 		}
 	}
 	return out
 }
 
-func between(i, j int) int { return max(i-j, j-i) }
+// distance returns |i − j|.
+func distance(i, j int) int { return max(i-j, j-i) }

@@ -104,8 +104,8 @@ func (x Matrix[T]) Tokens(from, to int) Matrix[T] {
 	}
 }
 
-// JoinColumns returns the matrices, which have the same number of rows, side by side.
-func JoinColumns[T Number](parts ...Matrix[T]) Matrix[T] {
+// Join returns the matrices, which have the same number of rows, side by side.
+func Join[T Number](parts ...Matrix[T]) Matrix[T] {
 	transposed := make([]Matrix[T], len(parts))
 	for i, part := range parts {
 		transposed[i] = part.Transpose()
@@ -154,5 +154,5 @@ func transposed[E any](entries []E, rows, cols int) []E {
 
 // addColumns returns x with y added to the features [from, to).
 func (x Matrix[T]) addColumns(from, to int, y Matrix[T]) Matrix[T] {
-	return JoinColumns(x.Columns(0, from), x.Columns(from, to).Add(y), x.Columns(to, x.Cols))
+	return Join(x.Columns(0, from), x.Columns(from, to).Add(y), x.Columns(to, x.Cols))
 }

@@ -63,7 +63,7 @@ func TestMatrixErrorsStick(t *testing.T) {
 		).Parameters()["weight"],
 	}
 	for want, m := range tests {
-		after := hand.JoinColumns(m.Transpose().Softmax().Columns(0, 1), x).Mean().Exp().SumTokens().MatMul(x).Scale(2)
+		after := hand.Join(m.Transpose().Softmax().Columns(0, 1), x).Mean().Exp().SumTokens().MatMul(x).Scale(2)
 		if !errors.Is(after.Err, hand.ErrShape) || !strings.Contains(after.Err.Error(), want) {
 			t.Errorf("got error %v, want %s", after.Err, want)
 		}
@@ -81,10 +81,10 @@ func TestMatrixFirstError(t *testing.T) {
 	for i, m := range []matrix{dv,
 		bad.Exp(), bad.Log(), bad.Sqrt(), bad.Tanh(), bad.Erf(), bad.Step(), bad.RowMax(), bad.Softmax(),
 		bad.LogSumExp(),
-		bad.Scale(2), bad.Shift(2), bad.Square(), bad.SumTokens(), bad.SumFeatures(), bad.Mean(), bad.Transpose(),
+		bad.Scale(2), bad.Shift(2), bad.Square(), bad.SumTokens(), bad.Sum(), bad.Mean(), bad.Transpose(),
 		bad.Columns(0, 3), bad.Tokens(0, 3), hand.Lift[float64](bad), bad.MatMul(x), x.MatMul(bad), bad.Add(x),
 		x.Add(bad),
-		bad.Sub(row.Add(hand.Zeros[float64](2, 5))), hand.JoinTokens(x, bad), hand.JoinColumns(x, bad),
+		bad.Sub(row.Add(hand.Zeros[float64](2, 5))), hand.JoinTokens(x, bad), hand.Join(x, bad),
 		hand.JoinTokens(bad, x),
 		hand.Heads[float64]{Batch: 2, Count: 3, Head: attention}.Forward(bad.SumTokens(), bad, bad),
 		hand.Flash[float64]{Queries: 1, Keys: 1}.Forward(x, x, bad),
@@ -114,7 +114,7 @@ func TestMatrixBroadcast(t *testing.T) {
 		},
 		"mean":    {x.Mean(), hand.NewMatrix(2, 1, 2.0, 5)},
 		"tokens":  {x.SumTokens(), hand.NewMatrix(1, 3, 5.0, 7, 9)},
-		"join":    {hand.JoinColumns(x.Columns(2, 3), x.Columns(0, 2)), hand.NewMatrix(2, 3, 3.0, 1, 2, 6, 4, 5)},
+		"join":    {hand.Join(x.Columns(2, 3), x.Columns(0, 2)), hand.NewMatrix(2, 3, 3.0, 1, 2, 6, 4, 5)},
 		"step":    {hand.NewMatrix(1, 3, -1.0, 0, 1).Step(), hand.NewMatrix(1, 3, 0.0, 0, 1)},
 		"largest": {hand.NewMatrix(2, 2, -3.0, -2, -5, -7).RowMax(), hand.NewMatrix(2, 1, -2.0, -5)},
 		"no overflow": {

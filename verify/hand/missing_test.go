@@ -161,8 +161,8 @@ func TestTorn(t *testing.T) {
 	left, _ := places.Backward(x, torn)
 	for i, m := range []matrix{
 		torn.Exp(), torn.RowMax(), torn.Transpose(), torn.Columns(0, 2), torn.Tokens(0, 2),
-		torn.SumTokens(), torn.SumFeatures(), torn.Scale(2),
-		hand.Lift[float64](torn), hand.JoinTokens(torn), hand.JoinTokens(x, torn), hand.JoinColumns(x, torn),
+		torn.SumTokens(), torn.Sum(), torn.Scale(2),
+		hand.Lift[float64](torn), hand.JoinTokens(torn), hand.JoinTokens(x, torn), hand.Join(x, torn),
 		torn.MatMul(x.Transpose()), x.Transpose().MatMul(torn), torn.Add(x), x.Add(torn),
 		hand.Embedding[float64]{Weight: torn}.Forward([]int{0}), hand.Embedding[float64]{Weight: torn}.Forward(nil),
 		intact.Backward([]int{0, 1, 2, 3}, torn)[0].Value, places.Forward(torn), left,

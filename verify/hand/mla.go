@@ -118,10 +118,10 @@ func (l MLAAbsorbed[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[
 		upV, wo = append(upV, dout.MatMul(own.Wo.Transpose())), append(wo, own.UpV.Transpose().MatMul(dout))
 	}
 	return dx.Add(dlatent.MatMul(l.Down.Transpose())), slices.Concat(
-		gradient(l.Wq, "c_q.weight", "w_q", "Xu (38)", JoinColumns(wq...)),
+		gradient(l.Wq, "c_q.weight", "w_q", "Xu (38)", Join(wq...)),
 		gradient(l.Down, "c_kv_down.weight", "w↓", "Xu (37)", x.Transpose().MatMul(dlatent)),
-		gradient(l.UpK, "c_k_up.weight", "w↑_k", "Xu (41)", JoinColumns(upK...)),
-		gradient(l.UpV, "c_v_up.weight", "w↑_v", "Xu (46)", JoinColumns(upV...)),
+		gradient(l.UpK, "c_k_up.weight", "w↑_k", "Xu (41)", Join(upK...)),
+		gradient(l.UpV, "c_v_up.weight", "w↑_v", "Xu (46)", Join(upV...)),
 		gradient(l.Wo, "c_proj.weight", "w₃", "a₃ᵗΔ₅", JoinTokens(wo...)),
 		gradient(l.Bo, "c_proj.bias", "b₃", "ΣΔ₅", delta.SumTokens()),
 	)

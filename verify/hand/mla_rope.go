@@ -104,7 +104,7 @@ func sideBySide[T Number](a, b Matrix[T], heads int) Matrix[T] {
 	for h := range heads {
 		parts = append(parts, a.Columns(h*m, (h+1)*m), b.Columns(h*n, (h+1)*n))
 	}
-	return JoinColumns(parts...)
+	return Join(parts...)
 }
 
 func apart[T Number](x Matrix[T], content, heads int) (a, b Matrix[T]) {
@@ -114,7 +114,7 @@ func apart[T Number](x Matrix[T], content, heads int) (a, b Matrix[T]) {
 		as = append(as, x.Columns(h*width, h*width+m))
 		bs = append(bs, x.Columns(h*width+m, (h+1)*width))
 	}
-	return JoinColumns(as...), JoinColumns(bs...)
+	return Join(as...), Join(bs...)
 }
 
 func repeated[T Number](x Matrix[T], times int) Matrix[T] {
@@ -122,7 +122,7 @@ func repeated[T Number](x Matrix[T], times int) Matrix[T] {
 	for i := range parts {
 		parts[i] = x
 	}
-	return JoinColumns(parts...)
+	return Join(parts...)
 }
 
 func overHeads[T Number](x Matrix[T], heads int) Matrix[T] {

@@ -56,7 +56,7 @@ func (l Routing[T]) chosen(p Matrix[T]) Matrix[T] { // (n, E)
 		}
 		columns[e] = rank.Scale(-1).Shift(float64(l.K) - 0.5).Step()
 	}
-	return JoinColumns(columns...)
+	return Join(columns...)
 }
 
 // Forward returns g.
@@ -64,7 +64,7 @@ func (l Routing[T]) Forward(z Matrix[T]) Matrix[T] { // (n, E) → (n, E)
 	p := l.probabilities(z)
 	g := p.Mul(l.chosen(p))
 	if l.Norm {
-		g = g.Div(g.SumFeatures().Shift(floor))
+		g = g.Div(g.Sum().Shift(floor))
 	}
 	return g
 }
@@ -79,9 +79,9 @@ func (l Routing[T]) Backward(z, delta Matrix[T]) (dz Matrix[T], g Gradients[T]) 
 	p := l.probabilities(z)
 	mask := l.chosen(p)
 	if l.Norm {
-		sum := p.Mul(mask).SumFeatures().Shift(floor)
+		sum := p.Mul(mask).Sum().Shift(floor)
 		gates := p.Mul(mask).Div(sum)
-		delta = delta.Sub(delta.Mul(gates).SumFeatures()).Div(sum)
+		delta = delta.Sub(delta.Mul(gates).Sum()).Div(sum)
 	}
 	return l.back(z, p, delta.Mul(mask)), nil
 }
@@ -91,7 +91,7 @@ func (l Routing[T]) back(z, p, dp Matrix[T]) Matrix[T] {
 	if l.Sigmoid {
 		return dp.Mul(p).Mul(sigmoid(z.Scale(-1)))
 	}
-	return p.Mul(dp.Sub(dp.Mul(p).SumFeatures()))
+	return p.Mul(dp.Sub(dp.Mul(p).Sum()))
 }
 
 // SwitchLoss is the loss that balances experts (Fedus et al., "Switch transformers", 2021, (4) to (6)).
@@ -105,7 +105,7 @@ type SwitchLoss[T Number] struct{ Routing Routing[T] }
 func (l SwitchLoss[T]) parts(z Matrix[T]) (p, sum, f Matrix[T]) {
 	p = l.Routing.probabilities(z)
 	if l.Routing.Sigmoid {
-		sum = p.SumFeatures().Shift(floor)
+		sum = p.Sum().Shift(floor)
 	}
 	f = l.Routing.chosen(p).SumTokens().Scale(1 / float64(max(1, z.Rows)))
 	return p, sum, f
@@ -118,7 +118,7 @@ func (l SwitchLoss[T]) Forward(z Matrix[T]) Matrix[T] {
 		p = p.Div(sum)
 	}
 	mean := p.SumTokens().Scale(1 / float64(max(1, z.Rows)))
-	return f.Mul(mean).SumFeatures().Scale(float64(z.Cols))
+	return f.Mul(mean).Sum().Scale(float64(z.Cols))
 }
 
 // Backward returns Δ at z, for Δ at L.
@@ -128,7 +128,7 @@ func (l SwitchLoss[T]) Backward(z, delta Matrix[T]) (dz Matrix[T], g Gradients[T
 	p, sum, f := l.parts(z)
 	dp := p.zeros().Add(f.Mul(delta).Scale(float64(z.Cols) / float64(max(1, z.Rows))))
 	if l.Routing.Sigmoid {
-		dp = dp.Sub(dp.Mul(p.Div(sum)).SumFeatures()).Div(sum)
+		dp = dp.Sub(dp.Mul(p.Div(sum)).Sum()).Div(sum)
 	}
 	return l.Routing.back(z, p, dp), nil
 }
@@ -210,11 +210,11 @@ func (l MoE[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], gradients Gradients[
 	dx = x.zeros()
 	columns := make([]Matrix[T], len(l.Experts))
 	for e, expert := range l.Experts {
-		columns[e] = delta.Mul(forward(expertName(e), expert, x)).SumFeatures()
+		columns[e] = delta.Mul(forward(expertName(e), expert, x)).Sum()
 		through, own := backward(expertName(e), expert, x, delta.Mul(g.Columns(e, e+1)))
 		dx, gradients = dx.Add(through), slices.Concat(gradients, own.In(expertName(e), ""))
 	}
-	dz, _ := l.Routing.Backward(z, JoinColumns(columns...))
+	dz, _ := l.Routing.Backward(z, Join(columns...))
 	if b := l.Balance; b != nil {
 		own, _ := SwitchLoss[T]{l.Routing}.Backward(z, Zeros[T](1, 1).Shift(b.Coefficient))
 		dz = dz.Add(own)
@@ -240,7 +240,7 @@ const correction = "router.e_score_correction_bias"
 //
 //	b ← b + u·sign(n̄ − n),  n̄ = Σ n/E
 func RebalanceUpdate[T Number](u float64, b, n Matrix[T]) Matrix[T] {
-	few := n.zeros().Add(n.SumFeatures().Scale(1 / float64(max(1, n.Cols)))).Sub(n) // n̄ − n
+	few := n.zeros().Add(n.Sum().Scale(1 / float64(max(1, n.Cols)))).Sub(n) // n̄ − n
 	return b.Add(few.Step().Sub(few.Scale(-1).Step()).Scale(u))
 }
 

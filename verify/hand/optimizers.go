@@ -178,7 +178,7 @@ func gramSchmidt[T Number](x Matrix[T]) Matrix[T] {
 		for range min(2, 2*j) {
 			c = c.Sub(q.MatMul(q.Transpose().MatMul(c)))
 		}
-		q = JoinColumns(q, c.Div(c.Transpose().MatMul(c).Sqrt()))
+		q = Join(q, c.Div(c.Transpose().MatMul(c).Sqrt()))
 	}
 	return q
 }
@@ -211,7 +211,7 @@ func newtonSchulz[T Number](u Matrix[T], steps int) Matrix[T] {
 	if steps < 1 || steps > 100 {
 		return failed[T]("steps: got %d, want 1 to 100", steps)
 	}
-	squares := u.Square().SumTokens().SumFeatures()
+	squares := u.Square().SumTokens().Sum()
 	if realPart(squares.At(0, 0)) == 0 {
 		return u
 	}

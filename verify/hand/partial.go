@@ -25,7 +25,7 @@ type Partial[T Number] struct {
 func NewPartial[T Number](scores, values Matrix[T]) Partial[T] {
 	top := scores.RowMax()
 	p := exponentials(scores, top)
-	a := Partial[T]{Max: top, Total: p.SumFeatures()}
+	a := Partial[T]{Max: top, Total: p.Sum()}
 	if !values.None() {
 		a.Out = share(p, a.Total).MatMul(values)
 	}

@@ -17,7 +17,7 @@ func (r Rollout) share() Matrix[float64] { return r.Weights.Div(r.Weights.SumTok
 //
 //	ln π(a) = z_a − ln Σ e^z                       (n, 1)
 func logProbs[T Number](logits Matrix[T], actions []int) Matrix[T] {
-	return logits.Mul(oneHot[T](logits, actions)).SumFeatures().Sub(logits.LogSumExp())
+	return logits.Mul(oneHot[T](logits, actions)).Sum().Sub(logits.LogSumExp())
 }
 
 // Reinforce is the objective of Williams (1992), named in section 2.6 of S. Diab.
@@ -150,7 +150,7 @@ func (l DPO[T]) Backward(logits, delta Matrix[T]) (dx Matrix[T], g Gradients[T])
 	if m.Err != nil {
 		return m, nil
 	}
-	toward := logits.Softmax().Mul(gt.SumFeatures()).Sub(gt) // π − onehot              (B·T, V)
+	toward := logits.Softmax().Mul(gt.Sum()).Sub(gt) // π − onehot              (B·T, V)
 	push := sigmoid(m.Scale(-1)).Scale(l.Beta / float64(m.Rows))
 	length := l.length()
 	var texts []Matrix[T]
@@ -181,7 +181,7 @@ func (l DPO[T]) margins(logits Matrix[T]) Matrix[T] {
 	if reference.Err != nil {
 		return reference
 	}
-	log := logits.Mul(gt).SumFeatures().Sub(logits.LogSumExp().Mul(gt.SumFeatures())) // ln π(y)  (B·T, 1)
+	log := logits.Mul(gt).Sum().Sub(logits.LogSumExp().Mul(gt.Sum())) // ln π(y)  (B·T, 1)
 	var list []Matrix[T]
 	for i := 0; i < texts; i += 2 {
 		s := func(b int) Matrix[T] {

@@ -84,8 +84,8 @@ func (l stateScan[T]) Backward(q, k, v, g, beta, delta Matrix[T]) (dq, dk, dv, d
 		du := k.MatMul(r)               // Δu          (1, dh)
 		dk := x.u.MatMul(r.Transpose()) // u Rᵗ        (1, dρ)
 		if !beta.None() {
-			lists[4][t] = du.Mul(x.lacking).SumFeatures() // Δβ  (1, 1)
-			du = du.Mul(beta.Tokens(t, t+1))              // Δv  (1, dh)
+			lists[4][t] = du.Mul(x.lacking).Sum() // Δβ  (1, 1)
+			du = du.Mul(beta.Tokens(t, t+1))      // Δv  (1, dh)
 		}
 		if l.Delta {
 			dk = dk.Sub(du.MatMul(x.decayed.Transpose()))
@@ -97,7 +97,7 @@ func (l stateScan[T]) Backward(q, k, v, g, beta, delta Matrix[T]) (dq, dk, dv, d
 		}
 		a := alpha(g, t)
 		r = r.Mul(a)
-		own := r.Mul(x.before).SumFeatures() // α ∘ C ∘ S, summed  (dρ, 1)
+		own := r.Mul(x.before).Sum() // α ∘ C ∘ S, summed  (dρ, 1)
 		if lists[3][t] = own.Transpose(); g.Cols == 1 {
 			lists[3][t] = own.SumTokens()
 		}

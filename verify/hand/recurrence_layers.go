@@ -93,7 +93,7 @@ func (l timeDecay[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]
 	z := l.step.Forward(x)
 	dx, g = l.step.Backward(x, delta.Mul(sigmoid(z)).Mul(l.rates(z.Cols)))
 	heads := max(1, l.a.Cols)
-	da := delta.Mul(l.Forward(x)).SumTokens().reshaped(heads, z.Cols/heads).SumFeatures().Transpose()
+	da := delta.Mul(l.Forward(x)).SumTokens().reshaped(heads, z.Cols/heads).Sum().Transpose()
 	return dx, append(g, gradient(l.a, "a_log", "a", "Σ Δ ∘ ln α", da)...)
 }
 
@@ -103,7 +103,7 @@ type constantDecay[T Number] struct{ row Matrix[T] } // (1, H)
 // Forward returns the row for every token.
 func (l constantDecay[T]) Forward(x Matrix[T]) Matrix[T] {
 	zeros := x.zeros()
-	return zeros.SumFeatures().Add(l.row)
+	return zeros.Sum().Add(l.row)
 }
 
 // Backward returns 0.
@@ -143,7 +143,7 @@ type rotatedQK[T Number] struct {
 // Forward returns [q | k | v].
 func (l rotatedQK[T]) Forward(x Matrix[T]) Matrix[T] {
 	q, k, v := splitPacked(x, l.queries, l.keys)
-	return JoinColumns(l.rotary.Forward(q), l.rotary.Forward(k), v)
+	return Join(l.rotary.Forward(q), l.rotary.Forward(k), v)
 }
 
 // Backward turns Δ back.
@@ -152,7 +152,7 @@ func (l rotatedQK[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]
 	dq, dk, dv := splitPacked(delta, l.queries, l.keys)
 	dq, _ = l.rotary.Backward(q, dq)
 	dk, _ = l.rotary.Backward(k, dk)
-	return JoinColumns(dq, dk, dv), nil
+	return Join(dq, dk, dv), nil
 }
 
 // rotated appends the rotation of queries and keys, if there is one.

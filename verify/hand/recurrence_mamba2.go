@@ -54,14 +54,14 @@ func (l sharedQK[T]) repeat(x Matrix[T]) Matrix[T] {
 // Forward returns [q | k | v].
 func (l sharedQK[T]) Forward(x Matrix[T]) Matrix[T] {
 	q, k, v := splitPacked(x, l.qk, l.qk)
-	return JoinColumns(l.repeat(q), l.repeat(k), v)
+	return Join(l.repeat(q), l.repeat(k), v)
 }
 
 // Backward returns the sums of Δ over the heads of every group.
 func (l sharedQK[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	all := l.repeat(x.Columns(0, l.qk)).Cols // H·dρ
 	dq, dk, dv := splitPacked(delta, all, all)
-	return JoinColumns(l.heads.sum(dq), l.heads.sum(dk), dv), nil
+	return Join(l.heads.sum(dq), l.heads.sum(dk), dv), nil
 }
 
 // Mamba2 returns the layer of Mamba-2 with at.c_attn, at.c_attn.conv, at.c_decay, at.d_skip, at.c_gate, at.norm and

@@ -45,7 +45,7 @@ func (l qkNorm[T]) Forward(x Matrix[T]) Matrix[T] {
 	each := func(x, gains Matrix[T]) Matrix[T] {
 		return RMSNorm[T]{gains, l.eps}.Forward(x.groups(gains)).reshaped(x.Rows, x.Cols)
 	}
-	return JoinColumns(each(q, l.q), each(k, l.k), v)
+	return Join(each(q, l.q), each(k, l.k), v)
 }
 
 // Backward is RMSNorm.Backward on the groups of q and of k. The gradients of the gains are sums over tokens and
@@ -62,7 +62,7 @@ func (l qkNorm[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 		return d.reshaped(x.Rows, x.Cols)
 	}
 	dq, dk = each("q_norm", "γ_q", q, l.q, dq), each("k_norm", "γ_k", k, l.k, dk)
-	return JoinColumns(dq, dk, dv), g
+	return Join(dq, dk, dv), g
 }
 
 // groups returns a row for every group of features of x that has the given gains.

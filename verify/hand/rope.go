@@ -84,7 +84,7 @@ func (l RoPE[T]) turns(x Matrix[T], sign float64) (cos, sin Matrix[T]) {
 // quarterTurn returns (−b, a) for every pair (a, b) of features.
 func quarterTurn[T Number](x Matrix[T]) Matrix[T] {
 	pairs := x.reshaped(x.Rows*x.Cols/2, 2)
-	return JoinColumns(pairs.Columns(1, 2).Scale(-1), pairs.Columns(0, 1)).reshaped(x.Rows, x.Cols)
+	return Join(pairs.Columns(1, 2).Scale(-1), pairs.Columns(0, 1)).reshaped(x.Rows, x.Cols)
 }
 
 // RotaryScaling changes the frequencies ω of rotary positions for contexts longer than in training. Its Kind

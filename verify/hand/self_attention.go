@@ -75,7 +75,7 @@ func (x Matrix[T]) features(heads Matrix[T]) Matrix[T] {
 		gate := i * x.Cols / heads.Cols
 		out[i] = x.Columns(gate, gate+1)
 	}
-	return JoinColumns(out...)
+	return Join(out...)
 }
 
 // perGate returns the sums of x over the features of each gate: (n, H·dh) → (n, H) or (n, H·dh).
@@ -85,9 +85,9 @@ func (x Matrix[T]) perGate(gates Matrix[T]) Matrix[T] {
 	}
 	out := make([]Matrix[T], gates.Cols)
 	for i := range out {
-		out[i] = x.part(i, gates.Cols).SumFeatures()
+		out[i] = x.part(i, gates.Cols).Sum()
 	}
-	return JoinColumns(out...)
+	return Join(out...)
 }
 
 // optionalLinear returns the affine layer of that name, or nil if there is none.

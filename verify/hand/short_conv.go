@@ -62,7 +62,7 @@ func (l ShortConv[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]
 		dx = dx.Add(l.moved(delta, -i-1).Mul(w))
 		dw = append(dw, delta.Mul(l.earlier(x, i+1)).SumTokens())
 	}
-	return dx, gradient(l.Weight, "weight", "w", "Σ_t Δ_t ∘ x_{t−i}", JoinColumns(dw...))
+	return dx, gradient(l.Weight, "weight", "w", "Σ_t Δ_t ∘ x_{t−i}", Join(dw...))
 }
 
 // earlier returns x_{t−i} for every token.

@@ -18,13 +18,13 @@ func (l Smear[T]) previous(x Matrix[T]) ShortConv[T] {
 		return ShortConv[T]{Weight: x}
 	}
 	one := Zeros[T](1, x.Cols)
-	return ShortConv[T]{JoinColumns(one, one.Shift(1)), l.Length, l.Before}
+	return ShortConv[T]{Join(one, one.Shift(1)), l.Length, l.Before}
 }
 
 // parts returns the first k features of x, p and s.
 func (l Smear[T]) parts(x Matrix[T]) (first, p, s Matrix[T]) {
 	first = x.Columns(0, l.Weight.Cols)
-	return first, l.previous(x).Forward(x), sigmoid(first.Mul(l.Weight).SumFeatures())
+	return first, l.previous(x).Forward(x), sigmoid(first.Mul(l.Weight).Sum())
 }
 
 // Forward returns x_t + λ s_t p_t.
@@ -40,12 +40,12 @@ func (l Smear[T]) Forward(_ []int, x Matrix[T]) Matrix[T] {
 func (l Smear[T]) Backward(_ []int, x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	first, p, s := l.parts(x)
 	later, _ := l.previous(x).Backward(x, delta.Mul(s).Mul(l.Lambda))
-	along := delta.Mul(p).SumFeatures()
+	along := delta.Mul(p).Sum()
 	u := along.Mul(s).Mul(s.Scale(-1).Shift(1)).Mul(l.Lambda)
 	inner := u.MatMul(l.Weight) // (n, k)
 	dx = delta.Add(later)
 	if l.Weight.Cols < x.Cols {
-		inner = JoinColumns(inner, dx.Columns(l.Weight.Cols, x.Cols).Scale(0))
+		inner = Join(inner, dx.Columns(l.Weight.Cols, x.Cols).Scale(0))
 	}
 	g = gradient(l.Weight, "weight", "w", "Σ u_t x_t[:k]", first.Mul(u).SumTokens())
 	g = append(g, gradient(l.Lambda, "lambda", "λ", "Σ s_t (Δ_t·p_t)", s.Mul(along).SumTokens())...)

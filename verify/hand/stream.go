@@ -122,9 +122,9 @@ func mixed[T Number](lambda, x, e Matrix[T]) Matrix[T] {
 
 // mixedBackward returns Δ at x, at e and at λ.
 func mixedBackward[T Number](lambda, x, e, delta Matrix[T]) (dx, de, dlambda Matrix[T]) {
-	sum := func(x Matrix[T]) Matrix[T] { return delta.Mul(x).SumFeatures().SumTokens() }
+	sum := func(x Matrix[T]) Matrix[T] { return delta.Mul(x).Sum().SumTokens() }
 	if lambda.Cols == 1 {
 		return delta, delta.Mul(lambda), sum(e)
 	}
-	return delta.Mul(lambda.Columns(0, 1)), delta.Mul(lambda.Columns(1, 2)), JoinColumns(sum(x), sum(e))
+	return delta.Mul(lambda.Columns(0, 1)), delta.Mul(lambda.Columns(1, 2)), Join(sum(x), sum(e))
 }

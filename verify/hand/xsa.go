@@ -15,8 +15,8 @@ func (l XSA[T]) rows(values Values[T]) (y, v, w, s, lambda Matrix[T]) {
 	heads := ofHeads[T]{heads: l.Heads.Count}
 	packed := values.at("y")
 	y, v = heads.split(packed), heads.split(l.Heads.repeat(packed, values.at(l.Value)))
-	w = v.Square().SumFeatures().Shift(1e-12)
-	s = y.Mul(v).SumFeatures().Div(w)
+	w = v.Square().Sum().Shift(1e-12)
+	s = y.Mul(v).Sum().Div(w)
 	if lambda = s.zeros().Shift(1); !l.Lambda.None() {
 		ones := Zeros[T](packed.Rows, 1).Shift(1)
 		lambda = ones.MatMul(l.Lambda).reshaped(s.Rows, 1)
@@ -40,7 +40,7 @@ func (l XSA[T]) Backward(values, delta Values[T]) (read Values[T], g Gradients[T
 	packed := values.at("y")
 	y, v, w, s, lambda := l.rows(values)
 	d := ofHeads[T]{heads: l.Heads.Count}.split(delta["y"])
-	along := d.Mul(v).SumFeatures()
+	along := d.Mul(v).Sum()
 	dy := d.Sub(v.Mul(along.Div(w)).Mul(lambda))
 	dv := d.Mul(s).Add(y.Sub(v.Mul(s).Scale(2)).Mul(along.Div(w))).Mul(lambda).Scale(-1)
 	of := func(x Matrix[T]) Matrix[T] { return x.reshaped(packed.Rows, packed.Cols) }

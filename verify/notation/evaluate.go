@@ -119,9 +119,9 @@ func (x total) value(p *point) matrix {
 	case rows:
 		return v.SumTokens()
 	case columns:
-		return v.SumFeatures()
+		return v.Sum()
 	}
-	return v.SumTokens().SumFeatures()
+	return v.SumTokens().Sum()
 }
 
 func (x binary) value(p *point) matrix {

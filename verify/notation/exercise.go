@@ -225,7 +225,7 @@ func (e Exercise) slope(p *point, along func(i int) (exact.Element, float64)) (s
 	if delta, ok := q.values["Δ"]; ok {
 		y = y.Mul(delta)
 	}
-	entries, err := y.SumTokens().SumFeatures().Exact(p.draw)
+	entries, err := y.SumTokens().Sum().Exact(p.draw)
 	if err != nil {
 		return s, err
 	}

@@ -61,9 +61,9 @@ func (e Exercise) hint(p *point, got, want matrix) string {
 		return "The result is transposed."
 	case same(got.SumTokens(), want):
 		return "A sum over the tokens is missing: every token uses the same parameters, so Σ_rows adds their gradients."
-	case same(got.SumFeatures(), want):
+	case same(got.Sum(), want):
 		return "A sum over the features is missing: Σ_cols adds them."
-	case same(got.SumTokens().SumFeatures(), want):
+	case same(got.SumTokens().Sum(), want):
 		return "A sum over all entries is missing: Σ adds them."
 	case same(got.Scale(-1), want):
 		return "The sign is wrong."

@@ -41,8 +41,8 @@ var functions = map[string]function{
 	// columns(x, a, b) are the columns from a up to b, and tokens(x, a, b) the rows.
 	"columns": {3, func(p *point, x []matrix) matrix { return between(p, x, matrix.Columns) }},
 	"tokens":  {3, func(p *point, x []matrix) matrix { return between(p, x, matrix.Tokens) }},
-	"join":    {0, func(_ *point, x []matrix) matrix { return hand.JoinColumns(x...) }}, // side by side
-	"stack":   {0, func(_ *point, x []matrix) matrix { return hand.JoinTokens(x...) }},  // below one another
+	"join":    {0, func(_ *point, x []matrix) matrix { return hand.Join(x...) }},       // side by side
+	"stack":   {0, func(_ *point, x []matrix) matrix { return hand.JoinTokens(x...) }}, // below one another
 }
 
 // root returns √x. The root of a square such as 4 is a number.

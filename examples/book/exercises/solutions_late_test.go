@@ -34,17 +34,17 @@ var lateSolutions = answers{
 	},
 	"delta-rule-force": func(m Named) Matrix { return total(m["k"].MatMul(m["Δ"]).Mul(m["e"])) },
 
-	"expert-gate": func(m Named) Matrix { return m["Δ"].Mul(m["a"]).SumFeatures() },
+	"expert-gate": func(m Named) Matrix { return m["Δ"].Mul(m["a"]).Sum() },
 	"router-logits": func(m Named) Matrix {
 		p, h := m["p"], m["c"].Mul(m["Δ"])
-		return p.Mul(h.Sub(p.Mul(h).SumFeatures()))
+		return p.Mul(h.Sub(p.Mul(h).Sum()))
 	},
 	"divided-gates": func(m Named) Matrix {
-		return m["Δ"].Sub(m["Δ"].Mul(m["g"]).SumFeatures()).Div(m["s"])
+		return m["Δ"].Sub(m["Δ"].Mul(m["g"]).Sum()).Div(m["s"])
 	},
 	"balance-logits": func(m Named) Matrix {
 		p, f := m["p"], m["f"]
-		return p.Mul(f.Sub(p.Mul(f).SumFeatures())).Scale(float64(p.Cols)).Scale(1 / float64(p.Rows))
+		return p.Mul(f.Sub(p.Mul(f).Sum())).Scale(float64(p.Cols)).Scale(1 / float64(p.Rows))
 	},
 
 	"head-share":    func(m Named) Matrix { return m["a"].Sub(m["a"].Mean()).MatMul(m["w"]) },
@@ -74,13 +74,13 @@ var lateSolutions = answers{
 	},
 	"cross-query": func(m Named) Matrix {
 		rho, r := m["ρ"], m["r"]
-		return rho.Mul(r.Sub(rho.Mul(r).SumFeatures())).MatMul(m["k"])
+		return rho.Mul(r.Sub(rho.Mul(r).Sum())).MatMul(m["k"])
 	},
 	"shared-source": func(m Named) Matrix { return m["Δ"].MatMul(m["a"].Add(m["b"]).Transpose()) },
 
 	"mean-reward": func(m Named) Matrix {
 		pi, r := m["π"], m["r"]
-		return pi.Mul(r.Sub(pi.Mul(r).SumFeatures()))
+		return pi.Mul(r.Sub(pi.Mul(r).Sum()))
 	},
 	"ratio-gradient":   func(m Named) Matrix { return m["Δ"].Mul(m["ratio"]).Mul(m["A"]) },
 	"penalty-gradient": func(m Named) Matrix { return m["Δ"].Mul(m["δ"].Exp().Scale(-1).Shift(1)) },
@@ -98,4 +98,4 @@ var lateSolutions = answers{
 }
 
 // total returns the sum of all entries (1, 1).
-func total(x Matrix) Matrix { return x.SumTokens().SumFeatures() }
+func total(x Matrix) Matrix { return x.SumTokens().Sum() }

@@ -19,7 +19,7 @@ var solutions = answers{
 	// Chapter 3
 	"softmax-gradient": func(m Named) Matrix {
 		p, delta := m["p"], m["Δ"]
-		return p.Mul(delta.Sub(p.Mul(delta).SumFeatures()))
+		return p.Mul(delta.Sub(p.Mul(delta).Sum()))
 	},
 	"cross-entropy-logits": func(m Named) Matrix { return m["p"].Sub(m["Y"]) },
 	"temperature":          func(m Named) Matrix { return m["p"].Sub(m["Y"]).Div(m["t"]) },
@@ -41,7 +41,7 @@ var solutions = answers{
 	"attention-values": func(m Named) Matrix { return m["p"].Transpose().MatMul(m["Δ"]) },
 	"attention-scores": func(m Named) Matrix {
 		p, dp := m["p"], m["Δ"].MatMul(m["v"].Transpose())
-		return p.Mul(dp.Sub(p.Mul(dp).SumFeatures()))
+		return p.Mul(dp.Sub(p.Mul(dp).Sum()))
 	},
 	"attention-queries": func(m Named) Matrix { return scaled(m["g"].MatMul(m["k"]), m["q"]) },
 	"attention-keys":    func(m Named) Matrix { return scaled(m["g"].Transpose().MatMul(m["q"]), m["q"]) },
@@ -85,12 +85,12 @@ var solutions = answers{
 	},
 	"sampling-temperature": func(m Named) Matrix {
 		cube := m["u"].Mul(m["u"]).Mul(m["u"])
-		return cube.Div(cube.SumFeatures())
+		return cube.Div(cube.Sum())
 	},
 	"sampling-mixture": func(m Named) Matrix {
 		rest := m["p"].Sub(m["q"])
 		rest = rest.Mul(rest.Step())
-		return rest.Div(rest.SumFeatures())
+		return rest.Div(rest.Sum())
 	},
 }
 

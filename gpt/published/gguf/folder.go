@@ -72,11 +72,11 @@ func (f *File) Folder() (map[string]*io.SectionReader, error) {
 	return files, nil
 }
 
-// matrix is a matrix of a file as the rows of one of a folder's.
+// matrix is a matrix of a file, each of whose rows computes one output.
 type matrix struct {
 	Tensor
-	// output is the output, a row of the folder's matrix (out, in) or a column of one that is (in, out), that each row
-	// of the file's computes. nil stands for the same order.
+	// output holds, for each row, the output that it computes: a row of the folder's matrix (out, in), or a column if
+	// the folder has (in, out). nil stands for equal orders.
 	output []int
 }
 
@@ -119,7 +119,7 @@ func (p pair) file(numbers []string) (name string, expert int) {
 	return name, expert
 }
 
-// generalized returns a name with # for the number of a block and @ for that of an expert, and these numbers.
+// generalized returns a name with # for the number of a block and @ for the number of an expert, and both numbers.
 func generalized(name string) (general string, numbers []string) {
 	words := strings.Split(name, ".")
 	for i, w := range words {
@@ -131,7 +131,7 @@ func generalized(name string) (general string, numbers []string) {
 	return strings.Join(words, "."), numbers
 }
 
-// filled returns the name with numbers.
+// filled returns a generalized name with numbers in place of # and @.
 func filled(general string, numbers []string) string {
 	for i, n := range numbers {
 		general = strings.Replace(general, []string{"#", "@"}[i], n, 1)
@@ -161,7 +161,7 @@ func (t Tensor) expert(i int) (one Tensor, ok bool) {
 	return t, true
 }
 
-// flat returns the tensors of a file with those of every expert by themselves.
+// flat returns the tensors of a file, each matrix of an expert as a tensor of its own.
 func (f *File) flat() (list []Tensor, err error) {
 	for _, t := range f.Tensors {
 		if len(t.Shape) != 3 || !strings.HasSuffix(t.Name, "_exps.weight") {

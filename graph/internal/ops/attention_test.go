@@ -47,8 +47,8 @@ func referenceCross(q, kv, mask Expr, h CrossShape, dropout float64) Expr {
 		return x.Reshape(h.Batch, tokens, h.Heads, size).Transpose(0, 2, 1, 3)
 	}
 	queries := split(q, h.Queries, h.QK)
-	keys := split(kv.Cols(0, h.Heads*h.QK), h.Keys, h.QK)
-	values := split(kv.Cols(h.Heads*h.QK, h.Heads*(h.QK+h.V)), h.Keys, h.V)
+	keys := split(kv.Columns(0, h.Heads*h.QK), h.Keys, h.QK)
+	values := split(kv.Columns(h.Heads*h.QK, h.Heads*(h.QK+h.V)), h.Keys, h.V)
 	if len(mask.Shape()) == 3 {
 		mask = mask.Reshape(h.Batch, 1, h.Queries, h.Keys)
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // Cols returns columns from … to−1 of a matrix.
-func (b *Builder) Cols(x *G.Node, from, to int) (*G.Node, error) {
+func (b *Builder) Columns(x *G.Node, from, to int) (*G.Node, error) {
 	rows, d, w := x.Shape()[0], x.Shape()[1], to-from
 	return b.node(&Op{
 		name: "cols", shape: tensor.Shape{rows, w},
@@ -47,7 +47,7 @@ func (b *Builder) Join(list G.Nodes) (*G.Node, error) {
 		diff: func(in G.Nodes, _, grad *G.Node) (grads G.Nodes, err error) {
 			at := 0
 			for _, c := range in {
-				part, err := b.Cols(grad, at, at+c.Shape()[1])
+				part, err := b.Columns(grad, at, at+c.Shape()[1])
 				if err != nil {
 					return nil, err
 				}

@@ -19,7 +19,7 @@ func TestPositionsAndArrangementsAreDirect(t *testing.T) {
 	y, _ = GatherCols(y, []int{5, -1, 0, 0, 2, 3})
 	q, _ := GatherCols(y, []int{0, 1, 2, 3})
 	y, _ = CrossAttention(
-		q, y.Reshape(4, 6).Join(y).Cols(0, 10), s.Value("mask", Const(0), 2, 2), cross(2, 2, 2, 2, 2, 3), 0,
+		q, y.Reshape(4, 6).Join(y).Columns(0, 10), s.Value("mask", Const(0), 2, 2), cross(2, 2, 2, 2, 2, 3), 0,
 	)
 	y, _ = GatherCols(y, []int{0, 1, 2})
 	loss, _ := CrossEntropy(y, targets, false, 0, 0)

@@ -72,7 +72,7 @@ func kernelCases() map[string]kernelCase {
 			return GatherCols(in[0], []int{4, -1, -1, 0, 4, 1, 2, 3, 1})
 		}, func(in []Expr) Expr {
 			x := in[0]
-			return x.Cols(4, 5).Join(x.Cols(0, 2).Scale(0), x.Cols(0, 1), x.Cols(4, 5), x.Cols(1, 4), x.Cols(1, 2))
+			return x.Columns(4, 5).Join(x.Columns(0, 2).Scale(0), x.Columns(0, 1), x.Columns(4, 5), x.Columns(1, 4), x.Columns(1, 2))
 		}},
 		"scan": {leaves(2, m(6, 5), m(6, 5)), func(in []Expr) (Expr, bool) {
 			return Scan(in[0], in[1], ScanShape{Batch: 2, Context: 3, Width: 5, Average: false})
@@ -120,7 +120,7 @@ func kernelCases() map[string]kernelCase {
 			func(in []Expr) (Expr, bool) { return MixColumns(in[0], in[1], in[2]) },
 			func(in []Expr) Expr {
 				l := in[2].Reshape(1, 2)
-				return in[0].Cols(0, 4).Join(in[0].Cols(4, 7).Mul(l.Cols(0, 1)).Add(in[1].Mul(l.Cols(1, 2))))
+				return in[0].Columns(0, 4).Join(in[0].Columns(4, 7).Mul(l.Columns(0, 1)).Add(in[1].Mul(l.Columns(1, 2))))
 			}},
 		"mix all columns": {leaves(3, m(5, 7), m(5, 7), []int{1}),
 			func(in []Expr) (Expr, bool) { return MixColumns(in[0], in[1], in[2]) },
@@ -140,13 +140,13 @@ func kernelCases() map[string]kernelCase {
 		"exclude without factors": {leaves(2, m(5, 12), m(5, 12)), func(in []Expr) (Expr, bool) {
 			return Exclude(in[0], in[1], Expr{}, 3, 0.5)
 		},
-			func(in []Expr) Expr { return excluded(in[0], in[1], in[0].Cols(0, 3).Detach().Scale(0).Shift(1)) }},
+			func(in []Expr) Expr { return excluded(in[0], in[1], in[0].Columns(0, 3).Detach().Scale(0).Shift(1)) }},
 		"convolve": {leaves(2, m(8, 3), []int{9}), func(in []Expr) (Expr, bool) { return Convolve(in[0], in[1], 4) },
 			func(in []Expr) Expr {
 				w := in[1].Reshape(1, 9)
-				y := in[0].Mul(w.Cols(0, 3))
+				y := in[0].Mul(w.Columns(0, 3))
 				for i := 1; i < 3; i++ {
-					y = y.Add(in[0].Delay(i, 4).Mul(w.Cols(3*i, 3*i+3)))
+					y = y.Add(in[0].Delay(i, 4).Mul(w.Columns(3*i, 3*i+3)))
 				}
 				return y
 			}},
@@ -187,16 +187,16 @@ func kernelCases() map[string]kernelCase {
 				)] = kernelCase{leaves(1, m(6, h.Width()), mask),
 					func(in []Expr) (Expr, bool) { return Attention(in[0], in[1], h, dropout) },
 					func(in []Expr) Expr {
-						kv := in[0].Cols(20, h.Width())
+						kv := in[0].Columns(20, h.Width())
 						switch groups { // every head has its own
 						case 1:
-							k, v := kv.Cols(0, 5), kv.Cols(5, 7)
+							k, v := kv.Columns(0, 5), kv.Columns(5, 7)
 							kv = k.Join(k, k, k, v, v, v, v)
 						case 2:
-							k, l, v, w := kv.Cols(0, 5), kv.Cols(5, 10), kv.Cols(10, 12), kv.Cols(12, 14)
+							k, l, v, w := kv.Columns(0, 5), kv.Columns(5, 10), kv.Columns(10, 12), kv.Columns(12, 14)
 							kv = k.Join(k, l, l, v, v, w, w)
 						}
-						return referenceCross(in[0].Cols(0, 20), kv, in[1], cross(2, 3, 3, 4, 5, 2), dropout)
+						return referenceCross(in[0].Columns(0, 20), kv, in[1], cross(2, 3, 3, 4, 5, 2), dropout)
 					}}
 			}
 		}
@@ -250,7 +250,7 @@ func referenceRecurrence(qkv, alpha, beta Expr, h RecurrenceShape) Expr {
 	gates := alpha.Shape()[1] / h.Heads
 	at := func(x Expr, t, from, size int, shape ...int) Expr {
 		width := x.Shape()[1]
-		x = x.Reshape(h.Batch, h.Context*width).Cols(t*width+from, t*width+from+h.Heads*size)
+		x = x.Reshape(h.Batch, h.Context*width).Columns(t*width+from, t*width+from+h.Heads*size)
 		return x.Reshape(append([]int{h.Batch, h.Heads}, shape...)...)
 	}
 	var state Expr
@@ -280,11 +280,11 @@ func rotated(in []Expr) (y Expr) {
 	x, cos, sin := in[0], in[1].Gather(in[3]), in[2].Gather(in[3])
 	var columns []Expr
 	for pair := range 4 {
-		a, b := x.Cols(2*pair, 2*pair+1), x.Cols(2*pair+1, 2*pair+2)
-		c, s := cos.Cols(pair%2, pair%2+1), sin.Cols(pair%2, pair%2+1)
+		a, b := x.Columns(2*pair, 2*pair+1), x.Columns(2*pair+1, 2*pair+2)
+		c, s := cos.Columns(pair%2, pair%2+1), sin.Columns(pair%2, pair%2+1)
 		columns = append(columns, a.Mul(c).Sub(b.Mul(s)), a.Mul(s).Add(b.Mul(c)))
 	}
-	return columns[0].Join(append(columns[1:], x.Cols(8, 11))...)
+	return columns[0].Join(append(columns[1:], x.Columns(8, 11))...)
 }
 
 // referenceLinear is linear attention with every weight computed explicitly.
@@ -292,7 +292,7 @@ func referenceLinear(x Expr, h LinearShape, taylor bool, mask []int) Expr {
 	at := 0
 	split := func(size int) Expr {
 		at += h.Heads * size
-		return x.Cols(at-h.Heads*size, at).Reshape(h.Batch, h.Context, h.Heads, size).Transpose(0, 2, 1, 3)
+		return x.Columns(at-h.Heads*size, at).Reshape(h.Batch, h.Context, h.Heads, size).Transpose(0, 2, 1, 3)
 	}
 	q, k, v := split(h.QK), split(h.QK), split(h.V)
 	var rho Expr

@@ -64,10 +64,10 @@ func rowCases(d int) map[string]kernelCase {
 		},
 			func(in []Expr) Expr {
 				norm := func(from int, gains Expr) Expr {
-					x := in[0].Cols(from, from+d)
+					x := in[0].Columns(from, from+d)
 					return x.Div(x.Square().Mean().Shift(0.01).Sqrt()).Mul(gains)
 				}
-				return norm(0, in[1]).Join(norm(d, in[1]), norm(2*d, in[2]), in[0].Cols(3*d, 3*d+2))
+				return norm(0, in[1]).Join(norm(d, in[1]), norm(2*d, in[2]), in[0].Columns(3*d, 3*d+2))
 			}},
 		"squared error, no weights": {leaves(2, m(3, d), m(3, d)),
 			func(in []Expr) (Expr, bool) { return SquaredError(in[0], in[1], Expr{}) },
@@ -236,12 +236,12 @@ func rowCases(d int) map[string]kernelCase {
 			func(in []Expr) Expr {
 				if sigmoids {
 					mask := in[1].Sub(in[1].Scale(1e-37).Exp().Sum().Log())
-					return in[0].Cols(0, 3).MatMulT(in[0].Cols(3, 6)).Scale(1 /
-						math.Sqrt(3)).Add(mask).Sigmoid().MatMul(in[0].Cols(6, 8))
+					return in[0].Columns(0, 3).MatMulT(in[0].Columns(3, 6)).Scale(1 /
+						math.Sqrt(3)).Add(mask).Sigmoid().MatMul(in[0].Columns(6, 8))
 				}
 				c := cross(1, d, d, 1, 3, 2)
 				c.Cap = h.Cap
-				return referenceCross(in[0].Cols(0, 3), in[0].Cols(3, 8), in[1], c, 0)
+				return referenceCross(in[0].Columns(0, 3), in[0].Columns(3, 8), in[1], c, 0)
 			},
 		}
 	}

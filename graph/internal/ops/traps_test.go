@@ -60,7 +60,7 @@ func TestTrap01ReshapeAliases(t *testing.T) {
 func TestTrap02SliceHash(t *testing.T) {
 	g := New(Float64, 1)
 	x := g.Root().Param("x", func(i int, _ *rand.Rand) float64 { return float64(i) }, 1, 768)
-	q, v := x.Cols(0, 128), x.Cols(256, 384)
+	q, v := x.Columns(0, 128), x.Columns(256, 384)
 	near(t, "v − q", values(t, v.Sub(q)), slices.Repeat([]float64{256}, 128), 0)
 	a, err := G.Slice(x.Node(), nil, G.S(0, 128))
 	if err != nil {
@@ -72,7 +72,7 @@ func TestTrap02SliceHash(t *testing.T) {
 	}
 	stock(t, a != b, "Slice")
 	w := g.Root().Param("w", Normal(1), 1, 768)
-	checkGradients(t, w.Cols(0, 128).Join(w.Cols(512, 640)).Square().Cols(100, 140), w)
+	checkGradients(t, w.Columns(0, 128).Join(w.Columns(512, 640)).Square().Columns(100, 140), w)
 }
 
 // TestTrap03SoftmaxAndLogSoftmaxMerge: a softmax and a log-softmax of one x in one graph remain two nodes.

@@ -59,7 +59,7 @@ func arguments() map[string]func(w *world) []any {
 		"nn.Site.Param":      func(w *world) []any { return []any{nil, "p", graph.Const(1), 2, 2} },
 		"graph.Scope.Param":  func(w *world) []any { return []any{nil, "p", graph.Const(1), 2, 2} },
 		"graph.Scope.Value":  func(w *world) []any { return []any{nil, "p", graph.Const(1), 2, 2} },
-		"graph.Expr.Cols":    func(w *world) []any { return []any{nil, 0, 3} },
+		"graph.Expr.Columns": func(w *world) []any { return []any{nil, 0, 3} },
 		"graph.Expr.Advance": func(w *world) []any { return []any{ids(w), 1, 2} },
 		"graph.Expr.Gather":  func(w *world) []any { return []any{nil, ids(w)} },
 		"graph.Expr.OneHot":  func(w *world) []any { return []any{ids(w), 2} },

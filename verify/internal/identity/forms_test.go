@@ -101,7 +101,7 @@ func TestForms(t *testing.T) {
 				k, v := p["k"], p["v"]
 				twice := func(x dual, w int) dual {
 					a, b := x.Columns(0, w), x.Columns(w, 2*w)
-					return hand.JoinColumns(a, a, b, b)
+					return hand.Join(a, a, b, b)
 				}
 				return hand.Heads[complex128]{Batch: 1, Count: 4, Head: causal}.Forward(
 					p["q"], twice(k, 2), twice(v, 3),

@@ -44,7 +44,7 @@ func (softmaxes[T]) Forward(x hand.Matrix[T]) hand.Matrix[T] { return x.Softmax(
 
 func (softmaxes[T]) Backward(x, delta hand.Matrix[T]) (hand.Matrix[T], hand.Gradients[T]) {
 	rho := x.Softmax()
-	return rho.Mul(delta.Sub(rho.Mul(delta).SumFeatures())), nil
+	return rho.Mul(delta.Sub(rho.Mul(delta).Sum())), nil
 }
 
 func site[T hand.Number](p hand.Parameters[T]) hand.Site[T] {
@@ -127,10 +127,10 @@ func TestPlanted(t *testing.T) {
 					dq, _, dv := l.Heads.Backward(q, k, v, d)
 					alone := l.Heads // one head of each group alone
 					alone.Count = 2
-					_, dk, _ := alone.Backward(hand.JoinColumns(q.Columns(0, 2), q.Columns(4, 6)), k, v,
-						hand.JoinColumns(d.Columns(0, 3), d.Columns(6, 9)))
+					_, dk, _ := alone.Backward(hand.Join(q.Columns(0, 2), q.Columns(4, 6)), k, v,
+						hand.Join(d.Columns(0, 3), d.Columns(6, 9)))
 					_, g := l.Backward(x, delta)
-					dx, _ := affine.Backward(x, hand.JoinColumns(dq, dk, dv))
+					dx, _ := affine.Backward(x, hand.Join(dq, dk, dv))
 					return dx, g
 				}}
 			}},

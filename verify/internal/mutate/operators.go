@@ -19,8 +19,8 @@ func swapped() []string { return []string{"Sub", "Div", "MatMul", "MatMulT"} }
 // confused returns methods that can be confused: sum and mean, along rows and along columns, plus and minus.
 func confused() map[string][]string {
 	return map[string][]string{
-		"Add": {"Sub"}, "Sub": {"Add"}, "Mul": {"Div"}, "Div": {"Mul"}, "Sum": {"Mean"}, "Mean": {"Sum", "SumFeatures"},
-		"SumFeatures": {"Mean", "SumTokens"}, "SumTokens": {"SumFeatures"},
+		"Add": {"Sub"}, "Sub": {"Add"}, "Mul": {"Div"}, "Div": {"Mul"},
+		"Sum": {"Mean", "SumTokens"}, "SumTokens": {"Sum"}, "Mean": {"Sum"},
 		"MatMul": {"MatMulT"}, "MatMulT": {"MatMul"},
 		"Columns": {"Tokens"}, "Tokens": {"Columns"}, "Max": {"Min"}, "Min": {"Max"},
 	}

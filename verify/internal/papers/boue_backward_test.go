@@ -62,7 +62,7 @@ func TestBoueEq25(t *testing.T) {
 // (26) The rows of Δ_causal sum to zero, because the rows of ρ must keep summing to 1.
 func TestBoueEq26(t *testing.T) {
 	a := newAttention()
-	vanishes(t, "Σ_t' Δ_causal", a.dcausal.SumFeatures())
+	vanishes(t, "Σ_t' Δ_causal", a.dcausal.Sum())
 }
 
 // (27) The mask lets Δ through unchanged, Δ_scaled = Δ_causal: true for the additive mask, under which Δ_causal is zero
@@ -73,7 +73,7 @@ func TestBoueEq27(t *testing.T) {
 
 	truth := complexStep(t, a.literal, a.parameters(), a.delta)
 	rho := a.scaled.Mul(a.binary).Softmax()
-	dcausal := a.drho.Sub(a.drho.Mul(rho).SumFeatures()).Mul(rho)
+	dcausal := a.drho.Sub(a.drho.Mul(rho).Sum()).Mul(rho)
 	dwq := func(dscaled matrix) matrix {
 		return a.x.Transpose().MatMul(dscaled.Scale(1 / math.Sqrt(3)).MatMul(a.k))
 	}
@@ -178,7 +178,7 @@ func TestBoueEq34(t *testing.T) {
 		apart = append(apart, headForward(x, head, hand.CausalMask(6), matrix{}))
 	}
 	got := multiHeadForward(linearForward(x, w, b), m)
-	want := hand.JoinColumns(apart...)
+	want := hand.Join(apart...)
 	if near(t, "heads", got, want); !slices.Equal(got.Data, want.Data) {
 		t.Errorf("got %v, want %v", got.Data, want.Data)
 	}

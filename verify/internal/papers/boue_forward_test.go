@@ -61,7 +61,7 @@ func TestBoueLoss(t *testing.T) {
 	pred, gt := logits.Softmax(), oneHotRows(targets, 7)
 	near(
 		t, "loss", crossEntropyForward(logits, targets, hand.Sum),
-		gt.Mul(pred.Log()).SumTokens().SumFeatures().Scale(-1),
+		gt.Mul(pred.Log()).SumTokens().Sum().Scale(-1),
 	)
 	near(t, "Δ of the sum", crossEntropyBackward(logits, targets, hand.Sum), pred.Sub(gt))
 	wrongBy(
@@ -72,8 +72,8 @@ func TestBoueLoss(t *testing.T) {
 		t, "mean", crossEntropyForward(logits, targets, hand.Mean).Scale(4),
 		crossEntropyForward(logits, targets, hand.Sum),
 	)
-	vanishes(t, "Σ_v Δ", crossEntropyBackward(logits, targets, hand.Sum).SumFeatures())
-	if p := pred.SumFeatures().At(0, 0); !(math.Abs(p-1) <= 1e-15) {
+	vanishes(t, "Σ_v Δ", crossEntropyBackward(logits, targets, hand.Sum).Sum())
+	if p := pred.Sum().At(0, 0); !(math.Abs(p-1) <= 1e-15) {
 		t.Errorf("probabilities of the first token sum to %v", p)
 	}
 }
@@ -96,7 +96,7 @@ func TestBoueEq05(t *testing.T) {
 	for i := range 6 {
 		weights := a.rho.Tokens(i, i+1).Columns(0, i+1)
 		near(t, "a(t)", out.Tokens(i, i+1), weights.MatMul(a.v.Tokens(0, i+1)))
-		near(t, "Σ ρ", weights.SumFeatures(), ones(1, 1))
+		near(t, "Σ ρ", weights.Sum(), ones(1, 1))
 	}
 }
 
@@ -211,7 +211,7 @@ func TestBoueEq13(t *testing.T) {
 // ρ(t'), a possible reading of the first expression, is not 1 (erratum B12).
 func TestBoueEq14(t *testing.T) {
 	a := newAttention()
-	near(t, "Σ_t' ρ_t*t'", a.rho.SumFeatures(), ones(6, 1))
+	near(t, "Σ_t' ρ_t*t'", a.rho.Sum(), ones(6, 1))
 	wrongBy(t, "Σ_t' ρ(t')", a.rho.SumTokens(), ones(1, 6), 0.667)
 }
 
@@ -220,7 +220,7 @@ func TestBoueEq15(t *testing.T) {
 	a := newAttention()
 	for i := range 6 {
 		visible := a.scaled.Tokens(i, i+1).Columns(0, i+1).Softmax()
-		near(t, "ρ(t)", a.rho.Tokens(i, i+1), hand.JoinColumns(visible, hand.Zeros[float64](1, 5-i)))
+		near(t, "ρ(t)", a.rho.Tokens(i, i+1), hand.Join(visible, hand.Zeros[float64](1, 5-i)))
 	}
 }
 

@@ -81,7 +81,7 @@ func TestBoueEq40(t *testing.T) {
 	dx, _, _ := layerNormBackward(n.x, n.w, n.delta, 0)
 	near(t, "Δ of LayerNormBackward", dx, want)
 
-	wrongAxis := wd.Scale(d).Sub(wd.SumFeatures()).Sub(abar.Mul(abar.Mul(wd).SumFeatures()))
+	wrongAxis := wd.Scale(d).Sub(wd.Sum()).Sub(abar.Mul(abar.Mul(wd).Sum()))
 	wrongBy(t, "sums over the tokens", outside(wrongAxis), want, 0.675)
 	precedence := wd.Scale(d).Sub(sums(wd)).Sub(abar.Mul(sums(abar)).Mul(wd))
 	wrongBy(t, "(ā ∘ Σā) ∘ w̃Δ", outside(precedence), want, 0.418)
@@ -89,8 +89,8 @@ func TestBoueEq40(t *testing.T) {
 	wrongBy(t, "d left out", outside(withoutD), want, 0.954)
 
 	// Twice orthogonal at ε = 0: to a shift and to a scale of the token.
-	vanishes(t, "Σ_f Δ", dx.SumFeatures())
-	vanishes(t, "Σ_f Δ∘ā", dx.Mul(n.norm).SumFeatures())
+	vanishes(t, "Σ_f Δ", dx.Sum())
+	vanishes(t, "Σ_f Δ∘ā", dx.Mul(n.norm).Sum())
 }
 
 // (40) with ε. The second orthogonality is then off by the share that ε takes from ā, and the formula without ε is
@@ -105,7 +105,7 @@ func TestBoueEq40Epsilon(t *testing.T) {
 		dx, _, _ := layerNormBackward(n.x, n.w, n.delta, eps)
 		near(t, "Δ", dx, want)
 		left := n.delta.Mul(n.w).Mul(n.norm).Mean().Scale(6).Div(n.sigma).Scale(eps).Div(n.sigma.Square())
-		vanishes(t, "Σ_f Δ∘ā", dx.Mul(n.norm).SumFeatures().Sub(left))
+		vanishes(t, "Σ_f Δ∘ā", dx.Mul(n.norm).Sum().Sub(left))
 		without, _, _ := layerNormBackward(n.x, n.w, n.delta, 0)
 		wrongBy(t, "Δ without ε", without, want, amount)
 	}
@@ -280,7 +280,7 @@ func TestBoueEq49(t *testing.T) {
 // Writing a_i·b_j in column j gives ABᵗ instead (erratum B6).
 func TestBoueEq50(t *testing.T) {
 	a, b := fixture.Random("a", 5, 5), fixture.Random("b", 5, 5)
-	repeated := a.Mul(b).SumFeatures().Add(hand.Zeros[float64](5, 5))
+	repeated := a.Mul(b).Sum().Add(hand.Zeros[float64](5, 5))
 	near(t, "(A∘B)J", a.Mul(b).MatMul(ones(5, 5)), repeated)
 	if got, want := repeated.At(3, 1), dot(a.Tokens(3, 4), b.Tokens(3, 4)); !(math.Abs(got-want) <= 1e-15) {
 		t.Errorf("row 3: got %v, want a₃·b₃ = %v", got, want)

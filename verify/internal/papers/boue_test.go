@@ -85,7 +85,7 @@ func frobenius(x matrix) float64 {
 	if x.Err != nil {
 		return math.NaN()
 	}
-	return math.Sqrt(x.Square().SumTokens().SumFeatures().Data[0])
+	return math.Sqrt(x.Square().SumTokens().Sum().Data[0])
 }
 
 // The size of a matrix with an error is NaN, so that no test takes it for zero.
@@ -95,7 +95,7 @@ func TestFrobeniusOfAFailure(t *testing.T) {
 	}
 }
 
-func dot(x, y matrix) float64 { return x.Mul(y).SumTokens().SumFeatures().Data[0] }
+func dot(x, y matrix) float64 { return x.Mul(y).SumTokens().Sum().Data[0] }
 
 func ones(rows, cols int) matrix { return hand.Zeros[float64](rows, cols).Shift(1) }
 
@@ -148,7 +148,7 @@ func newAttention() attention {
 	a.causal = a.scaled.Add(a.mask)
 	a.rho = a.causal.Softmax()
 	a.drho = a.delta.MatMul(a.v.Transpose())
-	a.dcausal = a.drho.Sub(a.drho.Mul(a.rho).SumFeatures()).Mul(a.rho)
+	a.dcausal = a.drho.Sub(a.drho.Mul(a.rho).Sum()).Mul(a.rho)
 	a.draw = a.dcausal.Scale(1 / math.Sqrt(3))
 	return a
 }
@@ -208,8 +208,8 @@ func TestBoueTables(t *testing.T) {
 	const n, d, H, dh = fixture.Tokens, fixture.Features, fixture.Heads, fixture.Values
 	J := ones(n, 1) // broadcasts a bias
 	bar := func(a matrix) (abar, sigma matrix) {
-		mu := a.SumFeatures().Scale(1. / d)
-		sigma = a.Sub(mu).Square().SumFeatures().Scale(1. / d).Shift(f.Eps).Sqrt()
+		mu := a.Sum().Scale(1. / d)
+		sigma = a.Sub(mu).Square().Sum().Scale(1. / d).Shift(f.Eps).Sqrt()
 		return a.Sub(mu).Div(sigma), sigma
 	}
 
@@ -227,10 +227,10 @@ func TestBoueTables(t *testing.T) {
 		v = append(v, a2.MatMul(s.Wv).Add(J.MatMul(s.Bv)))
 		scaled := q[h].MatMul(k[h].Transpose()).Scale(1 / math.Sqrt(fixture.QK))
 		visible := hand.CausalMask(n).Exp().Mul(scaled.Exp()) // ρ without a softmax function or a mask of −∞
-		rho = append(rho, visible.Div(visible.SumFeatures()))
+		rho = append(rho, visible.Div(visible.Sum()))
 		out = append(out, rho[h].MatMul(v[h]))
 	}
-	a3 := hand.JoinColumns(out...)
+	a3 := hand.Join(out...)
 	a4 := a3.MatMul(w("h.0.attn.c_proj")).Add(J.MatMul(b("h.0.attn.c_proj")))
 	a5 := a1.Add(a4)
 	a5bar, sigma5 := bar(a5)
@@ -243,7 +243,7 @@ func TestBoueTables(t *testing.T) {
 	a10bar, sigma10 := bar(a10)
 	a11 := a10bar.MatMul(lifted(w("ln_f"))).Add(J.MatMul(b("ln_f")))
 	a12 := a11.MatMul(w("lm_head")).Add(J.MatMul(b("lm_head")))
-	pred := a12.Exp().Div(a12.Exp().SumFeatures())
+	pred := a12.Exp().Div(a12.Exp().Sum())
 	gt := oneHotRows(f.Targets, fixture.Vocabulary)
 
 	// Table 2, upwards
@@ -297,8 +297,8 @@ func TestBoueTables(t *testing.T) {
 		weights[H+h], biases[H+h] = raw[h].MatMul(a2).Transpose().MatMul(q[h]), hand.Zeros[float64](1, fixture.QK)
 		weights[2*H+h], biases[2*H+h] = rho[h].MatMul(a2).Transpose().MatMul(own[h]), own[h].SumTokens()
 	}
-	want["h.0.attn.c_attn.weight"] = hand.JoinColumns(weights...)
-	want["h.0.attn.c_attn.bias"] = hand.JoinColumns(biases...)
+	want["h.0.attn.c_attn.weight"] = hand.Join(weights...)
+	want["h.0.attn.c_attn.bias"] = hand.Join(biases...)
 
 	a, err := gptForward(f.Plan, p, f.Tokens, f.Targets)
 	if err != nil {
@@ -310,7 +310,7 @@ func TestBoueTables(t *testing.T) {
 		"a₆": {block.A6, a6},
 		"a₇": {block.A7, a7}, "a₈": {block.A8, a8}, "a₉": {block.A9, a9}, "a₁₀": {block.A10, a10}, "a₁₁": {a.A11, a11},
 		"a₁₂":  {a.Logits, a12},
-		"loss": {a.Loss, gt.Mul(pred.Log()).SumTokens().SumFeatures().Scale(-1)},
+		"loss": {a.Loss, gt.Mul(pred.Log()).SumTokens().Sum().Scale(-1)},
 	} {
 		near(t, name, pair[0], pair[1])
 	}

@@ -59,7 +59,7 @@ func TestContiEq07(t *testing.T) {
 func TestContiEq08(t *testing.T) {
 	a := newAttention()
 	rho := attentionWeights(a.q, a.k, matrix{})
-	near(t, "Σ_j α", rho.SumFeatures(), ones(6, 1))
+	near(t, "Σ_j α", rho.Sum(), ones(6, 1))
 	if smallest := rho.Scale(-1).RowMax().Scale(-1); smallest.Step().SumTokens().Data[0] != 6 {
 		t.Errorf("smallest weights: got %v, want them above 0", smallest.Data)
 	}
@@ -110,7 +110,7 @@ func TestContiEq11(t *testing.T) {
 	}
 	z := hand.NewMatrix(1, 4, 1, 2, 0.5, -1)
 	trace := func(s matrix) float64 {
-		return softmaxJacobian(s).Mul(permutation(natural(4)...)).SumTokens().SumFeatures().Data[0]
+		return softmaxJacobian(s).Mul(permutation(natural(4)...)).SumTokens().Sum().Data[0]
 	}
 	for _, scale := range []float64{0, 1, 2} {
 		s := z.Scale(scale).Softmax()

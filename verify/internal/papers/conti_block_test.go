@@ -31,7 +31,7 @@ func TestContiEq01(t *testing.T) {
 	near(t, "R(s)", rotation(shift, d, 10000), shiftBy)
 	near(t, "P[t+s] = P[t] R(s)", p.Tokens(0, n-shift).MatMul(shiftBy), p.Tokens(shift, n))
 	near(t, "P Pᵗ", p.MatMul(p.Transpose()), gram)
-	near(t, "‖P[t]‖²", p.Square().SumFeatures(), ones(n, 1).Scale(d/2))
+	near(t, "‖P[t]‖²", p.Square().Sum(), ones(n, 1).Scale(d/2))
 
 	right, printed, listed := hand.Zeros[float64](n, d), hand.Zeros[float64](n, d), hand.Zeros[float64](n, d)
 	for t := range n {
@@ -160,7 +160,7 @@ func TestContiLayerNormGradient(t *testing.T) {
 // the model to avoid the right word (erratum C16).
 func TestContiLoss(t *testing.T) {
 	logits, targets := fixture.Random("logits", 6, 11), []int{3, 1, 4, 1, 5, 9}
-	p := logits.Softmax().Mul(oneHotRows(targets, 11)).SumFeatures().Log().SumTokens()
+	p := logits.Softmax().Mul(oneHotRows(targets, 11)).Sum().Log().SumTokens()
 	right := crossEntropyForward(logits, targets, hand.Sum)
 	near(t, "−log p", p.Scale(-1), right)
 	wrongBy(t, "log p", p, right, 2)
@@ -177,12 +177,12 @@ func TestContiCrossAttention(t *testing.T) {
 		part := func(x matrix) matrix { return x.Columns(h*4, (h+1)*4) }
 		heads = append(heads, attentionForward(part(q), part(k), part(v), matrix{}, matrix{}))
 	}
-	right := hand.JoinColumns(heads...).MatMul(e.p["h.0.attn.c_proj.weight"])
+	right := hand.Join(heads...).MatMul(e.p["h.0.attn.c_proj.weight"])
 	if right.Rows != 4 || right.Cols != 8 {
 		t.Fatalf("got (%d, %d), want a row for each token of the decoder, (4, 8)", right.Rows, right.Cols)
 	}
 	weights := crossParameters[float64]{
-		Wq: e.queries(), Wkv: hand.JoinColumns(e.keys(), e.values()), Wo: e.p["h.0.attn.c_proj.weight"],
+		Wq: e.queries(), Wkv: hand.Join(e.keys(), e.values()), Wo: e.p["h.0.attn.c_proj.weight"],
 	}
 	near(t, "by hand", crossAttentionForward(target, source, weights, multiHead{Batch: 1, Heads: 2, QK: 4}), right)
 	printed := target.MatMul(source.Transpose()).Scale(1. / 2).Softmax().MatMul(source)

@@ -64,7 +64,7 @@ func contiPhi(x matrix) matrix {
 }
 
 // contiUnit returns the rows, each divided by its length.
-func contiUnit(x matrix) matrix { return x.Div(x.Square().SumFeatures().Sqrt()) }
+func contiUnit(x matrix) matrix { return x.Div(x.Square().Sum().Sqrt()) }
 
 // (16) A kernel is the product of feature maps: (1 + x·y)² is that of 1, √2 x and all products xᵢxⱼ, the first-order 1
 // + x·y that of 1 and x. The quadratic form of such a kernel is a square and never negative; that of −|x − y|², which
@@ -76,17 +76,17 @@ func TestContiEq16(t *testing.T) {
 		products[i] = x.Mul(x.Columns(i, i+1))
 	}
 	one := ones(7, 1)
-	square := hand.JoinColumns(append(products, one, x.Scale(math.Sqrt2))...)
-	first := hand.JoinColumns(one, x)
+	square := hand.Join(append(products, one, x.Scale(math.Sqrt2))...)
+	first := hand.Join(one, x)
 	gram := x.MatMul(x.Transpose())
 	near(t, "(1 + x·y)²", square.MatMul(square.Transpose()), gram.Shift(1).Square())
 	near(t, "1 + x·y", first.MatMul(first.Transpose()), gram.Shift(1))
 	values, kernel := fixture.Random("values", 7, 4), gram.Shift(1).Square()
 	near(
 		t, "V'", linearAttentionForward(square, square, values, matrix{}),
-		kernel.Div(kernel.SumFeatures()).MatMul(values),
+		kernel.Div(kernel.Sum()).MatMul(values),
 	)
-	lengths := x.Square().SumFeatures()
+	lengths := x.Square().Sum()
 	distances := lengths.Add(lengths.Transpose()).Sub(gram.Scale(2))
 	form := func(k, a matrix) float64 { return dot(a, k.MatMul(a)) }
 	for _, name := range []string{"a", "b", "c", "d"} {
@@ -115,7 +115,7 @@ func TestContiEq17(t *testing.T) {
 	near(t, "V'", linear, quadratic)
 	near(t, "V' by hand", linearAttentionForward(q, k, a.v, matrix{}), quadratic)
 	masked := q.MatMul(k.Transpose()).Mul(a.binary)
-	near(t, "V' of the prefixes", linearScanForward(q, k, a.v), masked.Div(masked.SumFeatures()).MatMul(a.v))
+	near(t, "V' of the prefixes", linearScanForward(q, k, a.v), masked.Div(masked.Sum()).MatMul(a.v))
 }
 
 // The first-order form of section 2.1.2 has the weights 1 + q̂·k̂ⱼ. Its first display sums k̂ⱼ within the sum over j
@@ -138,7 +138,7 @@ func TestContiTaylor(t *testing.T) {
 	}
 	first := down.Shift(1).MatMul(sum).Div(q.Shift(1).MatMul(keys.Transpose()))
 	wrongBy(t, "first display", first, right, 4.13)
-	own := q.Mul(k).SumFeatures()
+	own := q.Mul(k).Sum()
 	wrongBy(t, "second display", sum.Add(own.Mul(a.v)).Div(down.Shift(n)), right, 0.496)
 	wrongBy(t, "first order for softmax", right, attentionForward(a.q, a.k, a.v, matrix{}, matrix{}), 0.244)
 }
@@ -148,11 +148,11 @@ func TestContiTaylor(t *testing.T) {
 func TestContiNormaliser(t *testing.T) {
 	a := newAttention()
 	e, rho := a.scaled.Exp(), a.scaled.Softmax()
-	inverse := lifted(each(e.SumFeatures().Transpose(), func(v float64) float64 { return 1 / v }))
+	inverse := lifted(each(e.Sum().Transpose(), func(v float64) float64 { return 1 / v }))
 	near(t, "D⁻¹ exp(A)", inverse.MatMul(e), rho)
 	printed := e.MatMul(inverse)
 	wrongBy(t, "exp(A) D⁻¹", printed, rho, 0.755)
-	stated(t, "largest row sum", printed.SumFeatures().Transpose().RowMax().Data[0], 1.54)
+	stated(t, "largest row sum", printed.Sum().Transpose().RowMax().Data[0], 1.54)
 }
 
 // (18) P RᵗR v is close to P v with a probability that approaches 1 as R gets more rows. That needs entries of mean 0
@@ -214,8 +214,8 @@ func TestContiEq19(t *testing.T) {
 // still sum to 1 but some are negative: it is not a convex combination (erratum C17).
 func TestContiPooling(t *testing.T) {
 	a := newAttention()
-	weights := a.raw.Div(a.raw.SumFeatures())
-	near(t, "Σ α", weights.SumFeatures(), ones(6, 1))
+	weights := a.raw.Div(a.raw.Sum())
+	near(t, "Σ α", weights.Sum(), ones(6, 1))
 	stated(t, "smallest weight", -weights.Scale(-1).RowMax().Transpose().RowMax().Data[0], -1.11)
 	negative := 0
 	for _, v := range a.raw.Data {
@@ -298,7 +298,7 @@ func TestContiEq21(t *testing.T) {
 		for what, p := range map[string][][]float64{
 			"Σ1": checked(structured.Identity(n)), "Σ2": checked(structured.Band(n, w, 0.3, rng)), "Σ3": columns,
 		} {
-			near(t, what, flat(p).SumFeatures(), ones(n, 1))
+			near(t, what, flat(p).Sum(), ones(n, 1))
 			if outside := checked(structured.OffBand(p, w)); outside != 0 {
 				t.Errorf("%s: got %v outside of the band", what, outside)
 			}
@@ -321,7 +321,7 @@ func TestContiEq22(t *testing.T) {
 	const w = 2
 	outside := y.Mul(visible(6, func(i, j int) bool { return i-j > w || j-i > w }).Exp())
 	distance := checked(structured.Distance(nested(y), checked(structured.Project(nested(y), w))))
-	near(t, "|H − B|", hand.NewMatrix(1, 1, distance), outside.SumTokens().SumFeatures())
+	near(t, "|H − B|", hand.NewMatrix(1, 1, distance), outside.SumTokens().Sum())
 
 	first, second := oneHotRows([]int{0, hand.Ignore}, 2), oneHotRows([]int{hand.Ignore, 1}, 2)
 	small := func(x matrix) float64 {

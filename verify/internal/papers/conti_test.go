@@ -64,7 +64,7 @@ func (e contiBlock) block(x complexMatrix, p complexParameters) complexMatrix {
 				q, key := part(0, h).MatMul(column(i)), part(8, h).MatMul(column(j))
 				scores[j] = q.Transpose().MatMul(key).Scale(1 / math.Sqrt(k))
 			}
-			alpha, sum := hand.JoinColumns(scores...).Softmax(), hand.Zeros[complex128](k, 1)
+			alpha, sum := hand.Join(scores...).Softmax(), hand.Zeros[complex128](k, 1)
 			for j := range scores {
 				sum = sum.Add(part(16, h).MatMul(column(j)).Mul(alpha.Columns(j, j+1)))
 			}

@@ -79,13 +79,13 @@ func TestDiabEq30(t *testing.T) {
 	s := newStudy(t)
 	s.eachHead(func(l, j int, in func(string) string, own func(string) string) {
 		a, incoming, want := s.a[own("A")], s.nabla(t, own("A")), s.nabla(t, own("S"))
-		near(t, own("∇S"), incoming.Mul(a).Sub(a.Mul(incoming.Mul(a).SumFeatures())), want)
+		near(t, own("∇S"), incoming.Mul(a).Sub(a.Mul(incoming.Mul(a).Sum())), want)
 		for i := range a.Rows {
 			row := a.Tokens(i, i+1)
 			jacobian := lifted(row).Sub(row.Transpose().MatMul(row))
 			near(t, own("J∇a"), incoming.Tokens(i, i+1).MatMul(jacobian), want.Tokens(i, i+1))
 		}
-		vanishes(t, own("rows of ∇S"), want.SumFeatures())
+		vanishes(t, own("rows of ∇S"), want.Sum())
 	})
 }
 
@@ -239,10 +239,10 @@ func TestDiabMasks(t *testing.T) {
 		attentionForward(a.q, a.k, a.v, a.mask, none), 0.791,
 	)
 	weights := attentionWeights(a.q, a.k, future)
-	if got := weights.Mul(a.binary).SumTokens().SumFeatures().Data[0]; !(got < 0.5*n) {
+	if got := weights.Mul(a.binary).SumTokens().Sum().Data[0]; !(got < 0.5*n) {
 		t.Errorf("looking ahead: %v of %d is on tokens up to the own one, want less than half", got, n)
 	}
-	near(t, "weights on the past and the present", a.rho.Mul(a.binary).SumFeatures(), ones(n, 1))
+	near(t, "weights on the past and the present", a.rho.Mul(a.binary).Sum(), ones(n, 1))
 }
 
 // Section 2.2 sets "the padding tokens" to −10⁹ and takes the softmax over rows. It must be the columns of the padding,
@@ -251,7 +251,7 @@ func TestDiabMasks(t *testing.T) {
 func TestDiabPaddingHidesKeys(t *testing.T) {
 	a, padding := newAttention(), []bool{false, false, false, true, true, true}
 	const n = 6
-	onPadding := func(rho matrix) float64 { return rho.Columns(3, n).SumTokens().SumFeatures().Data[0] / n }
+	onPadding := func(rho matrix) float64 { return rho.Columns(3, n).SumTokens().Sum().Data[0] / n }
 	rows := hand.Zeros[float64](n, n)
 	for i := 3 * n; i < n*n; i++ {
 		rows.Data[i] = -1e9

@@ -16,7 +16,7 @@ func TestDiabEq15(t *testing.T) {
 	printed := s.a["P"].Sub(oneHotRows(s.Targets, fixture.Vocabulary)).Scale(1 / float64(s.Context))
 	near(t, "∇L", printed, want)
 	near(t, "∇L by hand", crossEntropyBackward(s.a["L"], s.Targets, hand.Mean), want)
-	vanishes(t, "rows of ∇L", want.SumFeatures())
+	vanishes(t, "rows of ∇L", want.Sum())
 }
 
 // (15) refers to (13) for P but is right for T = 1 only: with the temperature inside the loss there is a factor 1/T
@@ -52,7 +52,7 @@ func TestDiabLossOverPadding(t *testing.T) {
 	want := complexStep(t, func(z complexParameters) complexMatrix {
 		return z["L"].Tokens(0, 3).Softmax().Mul(
 			hand.Lift[complex128](oneHotRows(targets[:3], fixture.Vocabulary)),
-		).SumFeatures().Log()
+		).Sum().Log()
 	}, parameters{"L": logits}, ones(3, 1).Scale(-1./3))["L"]
 	near(t, "∇L", crossEntropyBackward(logits, targets, hand.Mean), want)
 	wrongBy(t, "∇L, divided by n", crossEntropyBackward(logits, targets, hand.Sum).Scale(1./6), want, 0.5)
@@ -172,7 +172,7 @@ func TestDiabEq13(t *testing.T) {
 	last := -1.0
 	for _, temperature := range []float64{1e-3, 0.3, 0.7, 1, 2, 50} {
 		p := s.a["L"].Scale(1 / temperature).Softmax()
-		entropy := -p.Mul(p.Shift(1e-300).Log()).SumTokens().SumFeatures().Data[0]
+		entropy := -p.Mul(p.Shift(1e-300).Log()).SumTokens().Sum().Data[0]
 		if !(entropy > last) {
 			t.Errorf("entropy at T = %v: got %v, want more than %v", temperature, entropy, last)
 		}

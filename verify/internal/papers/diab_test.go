@@ -87,11 +87,11 @@ func section3[T hand.Number](f fixture.Fixture, p hand.Parameters[T]) hand.Param
 		return x.MatMul(p[layer+".weight"]).Add(p[layer+".bias"])
 	}
 	norm := func(x hand.Matrix[T], layer string) hand.Matrix[T] {
-		mu := x.SumFeatures().Scale(1. / fixture.Features)
-		variance := x.Sub(mu).Square().SumFeatures().Scale(1. / fixture.Features)
+		mu := x.Sum().Scale(1. / fixture.Features)
+		variance := x.Sub(mu).Square().Sum().Scale(1. / fixture.Features)
 		return p[layer+".weight"].Mul(x.Sub(mu).Div(variance.Shift(f.Eps).Sqrt())).Add(p[layer+".bias"])
 	}
-	softmax := func(s hand.Matrix[T]) hand.Matrix[T] { return s.Exp().Div(s.Exp().SumFeatures()) }
+	softmax := func(s hand.Matrix[T]) hand.Matrix[T] { return s.Exp().Div(s.Exp().Sum()) }
 	mask := hand.Lift[T](hand.CausalMask(f.Context))
 
 	token := hand.Lift[T](oneHotRows(f.Tokens, fixture.Vocabulary)).MatMul(p["wte.weight"])
@@ -108,7 +108,7 @@ func section3[T hand.Number](f fixture.Fixture, p hand.Parameters[T]) hand.Param
 			weights := set(inBlock(l, fmt.Sprint("A", j)), softmax(set(inBlock(l, fmt.Sprint("S", j)), scores)))
 			heads = append(heads, set(inBlock(l, fmt.Sprint("head", j)), weights.MatMul(v))) // (4)
 		}
-		concat := set(inBlock(l, "H"), hand.JoinColumns(heads...))                      // (5)
+		concat := set(inBlock(l, "H"), hand.Join(heads...))                             // (5)
 		attn := set(inBlock(l, "Xattn"), affine(concat, h+"attn.c_proj"))               // (6)
 		add1 := set(inBlock(l, "Xadd1"), set(inBlock(l, "in.res"), x).Add(attn))        // (7)
 		ln2 := set(inBlock(l, "Xln2"), norm(set(inBlock(l, "mid.ln"), add1), h+"ln_2")) // (8)
@@ -119,7 +119,7 @@ func section3[T hand.Number](f fixture.Fixture, p hand.Parameters[T]) hand.Param
 	}
 	logits := set("L", affine(set("Xfinal_ln", norm(x, "ln_f")), "lm_head")) // (11), (12)
 	a["P"] = softmax(logits)                                                 // (13) with T = 1
-	chosen := a["P"].Mul(hand.Lift[T](oneHotRows(f.Targets, fixture.Vocabulary))).SumFeatures()
+	chosen := a["P"].Mul(hand.Lift[T](oneHotRows(f.Targets, fixture.Vocabulary))).Sum()
 	a["loss"] = chosen.Log().SumTokens().Scale(-1 / float64(f.Context))
 	return a
 }

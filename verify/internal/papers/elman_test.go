@@ -23,7 +23,7 @@ func TestI33TwoTokens(t *testing.T) {
 	ut, wt, h0 := u.Transpose(), w.Transpose(), hand.Zeros[float64](8, 1)
 	h1 := wt.MatMul(h0).Add(ut.MatMul(column(0))).Tanh()
 	h2 := wt.MatMul(h1).Add(ut.MatMul(column(1))).Tanh()
-	near(t, "h", elmanForward(x, u, w, matrix{}, 2).Tokens(0, 2), hand.JoinColumns(h1, h2).Transpose())
+	near(t, "h", elmanForward(x, u, w, matrix{}, 2).Tokens(0, 2), hand.Join(h1, h2).Transpose())
 }
 
 // Without W the tokens do not interact: the layer is tanh(xU + b), each token by itself, and Δ goes only to its own

@@ -80,7 +80,7 @@ func unpacked[T hand.Number](qkv hand.Matrix[T], m multiHead) (q, k, v hand.Matr
 	return qkv.Columns(0, qk), qkv.Columns(qk, 2*qk), qkv.Columns(2*qk, qkv.Cols)
 }
 
-func packed[T hand.Number](q, k, v hand.Matrix[T]) hand.Matrix[T] { return hand.JoinColumns(q, k, v) }
+func packed[T hand.Number](q, k, v hand.Matrix[T]) hand.Matrix[T] { return hand.Join(q, k, v) }
 
 // split returns the queries, keys and values of a head of a sequence.
 func split[T hand.Number](m multiHead, qkv hand.Matrix[T], b, h int) (q, k, v hand.Matrix[T]) {

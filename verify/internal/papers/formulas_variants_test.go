@@ -123,13 +123,13 @@ func (r rotary) rotating(x matrix) (rotating, passing matrix) {
 
 func ropeForward(x matrix, r rotary) matrix {
 	rotating, passing := r.rotating(x)
-	return hand.JoinColumns(ropeOf(r).Forward(rotating), passing)
+	return hand.Join(ropeOf(r).Forward(rotating), passing)
 }
 
 func ropeBackward(r rotary, delta matrix) matrix {
 	rotating, passing := r.rotating(delta)
 	dx, _ := ropeOf(r).Backward(rotating, rotating)
-	return hand.JoinColumns(dx, passing)
+	return hand.Join(dx, passing)
 }
 
 // mlaParameters holds the parameters of latent attention: Wq (d, H·dρ), Down (d, dc), UpK (dc, H·dρ), UpV (dc, H·dh),

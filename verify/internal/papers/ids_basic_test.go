@@ -115,9 +115,9 @@ func TestI02RowsSumToZero(t *testing.T) {
 		for _, f := range wide() {
 			_, dz := scored(t, f, z, targets, reduction, 1)
 			near(t, f.name+": ΔZ", dz, formula)
-			vanishes(t, f.name+": rows of ΔZ", dz.SumFeatures())
+			vanishes(t, f.name+": rows of ΔZ", dz.Sum())
 		}
-		vanishes(t, "by hand: rows of ΔZ", formula.SumFeatures())
+		vanishes(t, "by hand: rows of ΔZ", formula.Sum())
 		for i, target := range targets {
 			row := formula.Tokens(i, i+1)
 			if largest := verify.Largest(parameters{"": row}); (largest == 0) != (target == hand.Ignore) {
@@ -218,7 +218,7 @@ func TestI03ShiftInvariance(t *testing.T) {
 	if got := x.Add(shifts).Softmax(); !slices.Equal(got.Data, p.Data) {
 		t.Errorf("by hand: got %v, want %v", got.Data, p.Data)
 	}
-	near(t, "Σ p", p.SumFeatures(), ones(5, 1))
+	near(t, "Σ p", p.Sum(), ones(5, 1))
 	delta := fixture.Random("delta", 5, 7)
 	for _, f := range wide() {
 		want, _ := computed(t, f, parameters{"x": x}, delta, softmax)
@@ -266,12 +266,12 @@ func TestI03Jacobian(t *testing.T) {
 func TestI03RowsSumToZero(t *testing.T) {
 	x, delta := fixture.Random("x", 5, 7).Scale(8), fixture.Random("delta", 5, 7)
 	p := x.Softmax()
-	want := p.Mul(delta.Sub(delta.Mul(p).SumFeatures()))
-	vanishes(t, "by hand: rows of Δx", want.SumFeatures())
+	want := p.Mul(delta.Sub(delta.Mul(p).Sum()))
+	vanishes(t, "by hand: rows of Δx", want.Sum())
 	for _, f := range wide() {
 		_, g := computed(t, f, parameters{"x": x}, delta, softmax)
 		near(t, f.name, g["x"], want)
-		vanishes(t, f.name+": rows of Δx", g["x"].SumFeatures())
+		vanishes(t, f.name+": rows of Δx", g["x"].Sum())
 	}
 	if !(frobenius(want) > 0.1) {
 		t.Errorf("Δx has length %v: the test shows nothing", frobenius(want))

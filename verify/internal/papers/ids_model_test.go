@@ -22,7 +22,7 @@ func blocksOf(x matrix, from, size int, order []int) matrix {
 	for _, i := range order {
 		pieces = append(pieces, x.Columns(from+i*size, from+(i+1)*size))
 	}
-	return hand.JoinColumns(pieces...)
+	return hand.Join(pieces...)
 }
 
 // Heads have no order: if the columns of their queries, keys and values are permuted together with the rows of w_proj,
@@ -31,7 +31,7 @@ func TestI14HeadsHaveNoOrder(t *testing.T) {
 	const batch, n, d, heads, qk, v = 2, 5, 7, 3, 2, 4
 	order := []int{1, 0, 2}
 	packed := func(x matrix) matrix {
-		return hand.JoinColumns(
+		return hand.Join(
 			blocksOf(x, 0, qk, order), blocksOf(x, heads*qk, qk, order), blocksOf(x, 2*heads*qk, v, order),
 		)
 	}
@@ -295,7 +295,7 @@ func overTheHeads(p parameters, layer string, a2, d3 matrix) matrix {
 				hand.CausalMask(fixture.Tokens),
 			).Softmax()
 			drho := delta.MatMul(v.Transpose())
-			draw := drho.Sub(drho.Mul(rho).SumFeatures()).Mul(rho).Scale(1 / math.Sqrt(fixture.QK))
+			draw := drho.Sub(drho.Mul(rho).Sum()).Mul(rho).Scale(1 / math.Sqrt(fixture.QK))
 			sum = sum.Add(rho.Transpose().MatMul(delta).MatMul(wv.Transpose())). // ρᵗΔ w_vᵗ
 												Add(draw.MatMul(k).MatMul(wq.Transpose())). // + Δ_raw k w_qᵗ
 				// + Δ_rawᵗ q w_kᵗ

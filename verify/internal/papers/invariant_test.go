@@ -49,15 +49,15 @@ func TestI25ResidualRowSums(t *testing.T) {
 		} else {
 			continue
 		}
-		if !verify.StructuralZero(d.Value.SumFeatures(), largest) {
-			t.Errorf("Δ(%s): rows sum to %v", d.Name, d.Value.SumFeatures().Data)
+		if !verify.StructuralZero(d.Value.Sum(), largest) {
+			t.Errorf("Δ(%s): rows sum to %v", d.Name, d.Value.Sum().Data)
 		}
 	}
 	for name, m := range g.Parameters {
 		if strings.Contains(name, "c_proj") || name == "wte.weight" || name == "wpe.weight" {
 			checked++
-			if !verify.StructuralZero(m.SumFeatures(), largest) {
-				t.Errorf("∂%s: rows sum to %v", name, m.SumFeatures().Data)
+			if !verify.StructuralZero(m.Sum(), largest) {
+				t.Errorf("∂%s: rows sum to %v", name, m.Sum().Data)
 			}
 		}
 	}
@@ -65,7 +65,7 @@ func TestI25ResidualRowSums(t *testing.T) {
 		t.Errorf("checked %d, want 13", checked)
 	}
 	_, tied := byHand(t, fixture.Generic(fixture.WithTying))
-	if verify.StructuralZero(tied.Parameters["wte.weight"].SumFeatures(), largest) {
+	if verify.StructuralZero(tied.Parameters["wte.weight"].Sum(), largest) {
 		t.Error("tied: rows of ∂wte sum to zero too")
 	}
 
@@ -82,8 +82,8 @@ func TestI25ResidualRowSums(t *testing.T) {
 func TestEmbeddingAndHeadSums(t *testing.T) {
 	_, g := byHand(t, fixture.Generic())
 	near(t, "Σ_v ∂wte = Σ_t ∂wpe", g.Parameters["wte.weight"].SumTokens(), g.Parameters["wpe.weight"].SumTokens())
-	vanishes(t, "Σ_v ∂b_lm", g.Parameters["lm_head.bias"].SumFeatures())
-	vanishes(t, "Σ_v ∂w_lm", g.Parameters["lm_head.weight"].SumFeatures())
+	vanishes(t, "Σ_v ∂b_lm", g.Parameters["lm_head.bias"].Sum())
+	vanishes(t, "Σ_v ∂w_lm", g.Parameters["lm_head.weight"].Sum())
 	unused := g.Parameters["wpe.weight"].Tokens(fixture.Tokens, fixture.Positions)
 	if frobenius(unused) != 0 {
 		t.Errorf("∂wpe of positions beyond n: got %v, want 0", unused.Data)
@@ -157,7 +157,7 @@ func TestI26LoRAMerges(t *testing.T) {
 			from = map[byte]int{'q': 0, 'k': 6, 'v': 12}[down[len(down)-1]]
 		}
 		w := merged[layer+".weight"]
-		merged[layer+".weight"] = hand.JoinColumns(
+		merged[layer+".weight"] = hand.Join(
 			w.Columns(0, from), w.Columns(from, from+u.Cols).Add(d.MatMul(u).Scale(lora.LoRAScale)),
 			w.Columns(from+u.Cols, w.Cols),
 		)

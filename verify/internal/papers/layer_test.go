@@ -147,7 +147,7 @@ func block(variants ...fixture.Variant) layer {
 func complexStep(t testing.TB, forward func(complexParameters) complexMatrix, p parameters, delta matrix) parameters {
 	t.Helper()
 	g, err := verify.ComplexStep(func(z complexParameters) (complex128, error) {
-		y := forward(z).Mul(hand.Lift[complex128](delta)).SumTokens().SumFeatures()
+		y := forward(z).Mul(hand.Lift[complex128](delta)).SumTokens().Sum()
 		if y.Err != nil {
 			return 0, y.Err
 		}

@@ -27,7 +27,7 @@ func TestI45ScanEqualsQuadratic(t *testing.T) {
 	near(t, "Δv", gotV, wantV)
 	truth, err := verify.ComplexStep(func(z complexParameters) (complex128, error) {
 		out := linearScanForward(eluPlusOneForward(z["q"]), eluPlusOneForward(z["k"]), z["v"])
-		return out.Mul(hand.Lift[complex128](delta)).SumTokens().SumFeatures().Data[0], out.Err
+		return out.Mul(hand.Lift[complex128](delta)).SumTokens().Sum().Data[0], out.Err
 	}, parameters{"q": q, "k": k, "v": v})
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestI46LinearEqualsQuadratic(t *testing.T) {
 			)
 		}
 	}
-	if d := frobenius(taylorFeaturesForward(q, 0).Columns(1, 4).Square().SumFeatures().Sub(ones(7, 1))); !(d <= 1e-14) {
+	if d := frobenius(taylorFeaturesForward(q, 0).Columns(1, 4).Square().Sum().Sub(ones(7, 1))); !(d <= 1e-14) {
 		t.Errorf("without ε: lengths are off by %.1e, want unit vectors", d)
 	}
 	zero := taylorFeaturesForward(hand.Zeros[float64](7, 3), 1e-5) // a query of zeros looks at all keys alike
@@ -91,8 +91,8 @@ func TestI46GradientIsPerpendicular(t *testing.T) {
 		taylorFeaturesForward(q, 0), taylorFeaturesForward(k, 0), v, matrix{}, delta,
 	)
 	for name, along := range map[string]matrix{
-		"q": q.Mul(taylorFeaturesBackward(q, 0, dphiQ)).SumFeatures(),
-		"k": k.Mul(taylorFeaturesBackward(k, 0, dphiK)).SumFeatures(),
+		"q": q.Mul(taylorFeaturesBackward(q, 0, dphiQ)).Sum(),
+		"k": k.Mul(taylorFeaturesBackward(k, 0, dphiK)).Sum(),
 	} {
 		if d := frobenius(along); !(d <= 1e-12) {
 			t.Errorf("%s·Δ%s is %.1e, want 0", name, name, d)

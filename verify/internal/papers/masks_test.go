@@ -134,7 +134,7 @@ func TestI11UnprojectedIsIdentityProjections(t *testing.T) {
 		parameters{input: x},
 	)
 	if e := apart(
-		got, multiHeadForward(hand.JoinColumns(x, x, x), multiHead{Batch: 1, Heads: 1, QK: d, Masks: []matrix{mask}}),
+		got, multiHeadForward(hand.Join(x, x, x), multiHead{Batch: 1, Heads: 1, QK: d, Masks: []matrix{mask}}),
 	); !(e <= 1e-15) {
 		t.Errorf("off by %.2g", e)
 	}
@@ -152,7 +152,7 @@ func TestI11ValueBiasIsAnOutputBias(t *testing.T) {
 		Batch: 2, Heads: fixture.Heads, QK: fixture.QK,
 		Masks: []matrix{hand.CausalMask(fixture.Tokens), hand.CausalMask(fixture.Tokens)},
 	}
-	without := hand.JoinColumns(bias.Columns(0, qk), hand.Zeros[float64](1, v))
+	without := hand.Join(bias.Columns(0, qk), hand.Zeros[float64](1, v))
 	layer := func(b, out matrix) matrix {
 		return linearForward(multiHeadForward(linearForward(x, w, b), heads), o, out)
 	}

@@ -68,5 +68,5 @@ func rotation(s, d int, base float64) matrix {
 
 // logProbs returns ln π of each action.
 func logProbs(logits matrix, actions []int) matrix {
-	return logits.Mul(oneHot(actions, logits.Cols)).SumFeatures().Sub(logits.LogSumExp())
+	return logits.Mul(oneHot(actions, logits.Cols)).Sum().Sub(logits.LogSumExp())
 }

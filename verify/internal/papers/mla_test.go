@@ -53,7 +53,7 @@ func TestI41AbsorptionGivesTheSameGradients(t *testing.T) {
 func TestI41IsMultiHeadAttention(t *testing.T) {
 	x, p, m, delta := latentFixture()
 	wk, wv := p.Down.MatMul(p.UpK), p.Down.MatMul(p.UpV)
-	w := hand.JoinColumns(p.Wq, wk, wv)
+	w := hand.Join(p.Wq, wk, wv)
 	packed := x.MatMul(w)
 	near(t, "y", mlaForward(x, p, m), multiHeadForward(packed, m).MatMul(p.Wo).Add(p.Bo))
 	dx, g := mlaBackward(x, p, m, delta)

@@ -198,7 +198,7 @@ func attentionMutations() []mutation {
 			l.After = replaced(l.After, "c_proj", func(right hand.Layer[float64]) hand.Layer[float64] {
 				return wrongLayer{Layer: right, backward: func(x, delta matrix) (matrix, layerGradients) {
 					_, g := right.Backward(x, delta)
-					return hand.JoinColumns(delta, delta.Columns(0, 2)), g
+					return hand.Join(delta, delta.Columns(0, 2)), g
 				}}
 			})
 			return l
@@ -210,7 +210,7 @@ func attentionMutations() []mutation {
 					return wrongHead{right: right(b, h).(hand.Attention[float64]),
 						out: func(dq, dk, dv matrix) (_, _, _ matrix) {
 							if h > 0 {
-								dk = hand.JoinColumns(
+								dk = hand.Join(
 									dk.Columns(0, fixture.QK), dk.Columns(fixture.QK, dk.Cols).Scale(0),
 								)
 							}

@@ -228,7 +228,7 @@ func gradientMutations() []mutation {
 		}
 	}
 	keys := func(bias, keys matrix) matrix { // columns 6 to 12 are the keys'
-		return hand.JoinColumns(bias.Columns(0, 6), keys, bias.Columns(12, 22))
+		return hand.Join(bias.Columns(0, 6), keys, bias.Columns(12, 22))
 	}
 	factor := func(names ...string) func(layerGradients, parameters) {
 		return func(_ layerGradients, p parameters) {
@@ -257,7 +257,7 @@ func gradientMutations() []mutation {
 	return []mutation{
 		{name: "key_bias_wrong_axis", variant: "generic",
 			gradients: bias(func(g layerGradients, at string, bias matrix) matrix {
-				return keys(bias, deltaOf(g, at+"c_attn").Columns(6, 12).SumFeatures().Tokens(0, 6).Transpose())
+				return keys(bias, deltaOf(g, at+"c_attn").Columns(6, 12).Sum().Tokens(0, 6).Transpose())
 			})},
 		{name: "key_bias_zero_shortcut", variant: "generic", equivalent: true,
 			gradients: bias(func(_ layerGradients, _ string, bias matrix) matrix {
@@ -265,7 +265,7 @@ func gradientMutations() []mutation {
 			})},
 		{name: "bv_shortcut_eq24", variant: "generic", equivalent: true,
 			gradients: bias(func(g layerGradients, at string, bias matrix) matrix {
-				return hand.JoinColumns(bias.Columns(0, 12), deltaOf(g, at+"heads").SumTokens())
+				return hand.Join(bias.Columns(0, 12), deltaOf(g, at+"heads").SumTokens())
 			})},
 		{name: "bias_mean", variant: "generic", gradients: func(_ layerGradients, p parameters) {
 			p["lm_head.bias"] = p["lm_head.bias"].Scale(1.0 / 12)

@@ -39,16 +39,16 @@ func TestI20NormalisedDirections(t *testing.T) {
 	near(t, "mean ā²", norm.Square().Mean(), within)
 
 	dx, _, _ := layerNormBackward(s.x, s.w, s.delta, visibleEps)
-	vanishes(t, "Σ Δx", dx.SumFeatures().Mul(s.variance().Shift(visibleEps).Sqrt()))
+	vanishes(t, "Σ Δx", dx.Sum().Mul(s.variance().Shift(visibleEps).Sqrt()))
 	left := ones(5, 1).Sub(within)
 	near(
-		t, "Σ Δx ā", dx.Mul(norm).SumFeatures(),
-		s.g.Mul(norm).SumFeatures().Mul(left).Div(s.variance().Shift(visibleEps).Sqrt()),
+		t, "Σ Δx ā", dx.Mul(norm).Sum(),
+		s.g.Mul(norm).Sum().Mul(left).Div(s.variance().Shift(visibleEps).Sqrt()),
 	)
 
 	exact, _, _ := layerNormBackward(s.x, s.w, s.delta, 0)
 	vanishes(
-		t, "Σ Δx ā without ε", exact.Mul(layerNormForward(s.x, one, zero, 0)).SumFeatures().Mul(s.variance().Sqrt()),
+		t, "Σ Δx ā without ε", exact.Mul(layerNormForward(s.x, one, zero, 0)).Sum().Mul(s.variance().Sqrt()),
 	)
 }
 
@@ -81,8 +81,8 @@ func TestI21NormalisedDirections(t *testing.T) {
 
 	dx, _, _ := layerNormSigmaBackward(s.x, s.w, s.delta, visibleEps)
 	unit := s.x.Sub(s.x.Mean()).Div(sigma)
-	vanishes(t, "Σ Δx", dx.SumFeatures().Mul(divisor))
-	near(t, "Σ Δx u", dx.Mul(unit).SumFeatures(), s.g.Mul(unit).SumFeatures().Scale(visibleEps).Div(divisor.Square()))
+	vanishes(t, "Σ Δx", dx.Sum().Mul(divisor))
+	near(t, "Σ Δx u", dx.Mul(unit).Sum(), s.g.Mul(unit).Sum().Scale(visibleEps).Div(divisor.Square()))
 }
 
 // Without ε the three norms are the same function.
@@ -109,7 +109,7 @@ func TestI22ConstantRow(t *testing.T) {
 	}
 	nan := func(x matrix) (rows []int) {
 		for i := range x.Rows {
-			if math.IsNaN(x.Tokens(i, i+1).SumFeatures().Data[0]) {
+			if math.IsNaN(x.Tokens(i, i+1).Sum().Data[0]) {
 				rows = append(rows, i)
 			}
 		}
@@ -209,13 +209,13 @@ func TestI25CommonShift(t *testing.T) {
 			t.Fatal(err)
 		}
 		if name == "pre" {
-			near(t, "pre: Σ Δx", dx.SumFeatures(), delta.SumFeatures())
+			near(t, "pre: Σ Δx", dx.Sum(), delta.Sum())
 			moved, err := blockForward(f.Plan, f.Parameters, 0, x.Shift(3))
 			if err != nil {
 				t.Fatal(err)
 			}
 			near(t, "pre: y", moved.A10, b.A10.Shift(3))
-		} else if verify.StructuralZero(dx.SumFeatures().Sub(delta.SumFeatures()), 1) {
+		} else if verify.StructuralZero(dx.Sum().Sub(delta.Sum()), 1) {
 			t.Error("post: the sums are those of pre-norm")
 		}
 	}

@@ -88,9 +88,9 @@ func TestNoteEq11(t *testing.T) {
 	x := embeddingForward(fixture.Random("note11", 5, 8).Scale(4), first)
 	scores := x.Tokens(5, 6).MatMul(s.q.Transpose()).MatMul(x.MatMul(s.k.Transpose()).Transpose())
 	e := scores.Exp()
-	right := e.Div(e.SumFeatures())
+	right := e.Div(e.Sum())
 	near(t, "α", scores.Softmax(), right)
-	wrongBy(t, "α without so below", e.Div(e.Columns(0, 5).SumFeatures()), right, 0.064)
+	wrongBy(t, "α without so below", e.Div(e.Columns(0, 5).Sum()), right, 0.064)
 }
 
 // (12) A row of P is added to each token. The output for a word then depends on its position and on those of the
@@ -158,7 +158,7 @@ func TestNoteEq13(t *testing.T) {
 // noteHeads returns k = 2 heads of d/k = 4 for tokens as rows, d = 8, side by side: Q, K, V and O are (d, d).
 func noteHeads() (s note, packed matrix, m multiHead, o matrix) {
 	s = newNote()
-	packed = hand.JoinColumns(s.x.MatMul(s.q), s.x.MatMul(s.k), s.x.MatMul(s.v))
+	packed = hand.Join(s.x.MatMul(s.q), s.x.MatMul(s.k), s.x.MatMul(s.v))
 	return s, packed, multiHead{Batch: 1, Heads: 2, QK: 4}, fixture.Random("O", 8, 8)
 }
 

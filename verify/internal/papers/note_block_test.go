@@ -8,8 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// (27) Mean and deviation run over the d features of one token, and the deviation is that of the population. (The μ
-// under the root is the estimate μ̂.) Those of one token do not depend on the others.
+// (27) Mean and deviation run over the d features of one token, and the deviation is the population's. (The μ
+// under the root is the estimate μ̂.) Neither depends on other tokens.
 func TestNoteEq27(t *testing.T) {
 	s := newNote()
 	centred := s.h.Sub(s.h.Mean())
@@ -153,7 +153,7 @@ func TestNoteEq15(t *testing.T) {
 		sum = sum.Add(second.MatMul(first.Columns(k, k+1)).MatMul(both.Tokens(k, k+1)))
 	}
 	near(t, "o", sum, o)
-	wrongBy(t, "α_jk before the sum", first.Mul(second.SumFeatures()).MatMul(both), o, 0.256)
+	wrongBy(t, "α_jk before the sum", first.Mul(second.Sum()).MatMul(both), o, 0.256)
 }
 
 // (16) Both layers together are one layer with the weights α*_ik, the product of the two matrices of weights, and the
@@ -164,7 +164,7 @@ func TestNoteEq16(t *testing.T) {
 	o := second.MatMul(first.MatMul(s.x.MatMul(v1.Transpose())).MatMul(v2.Transpose()))
 	both := s.x.MatMul(v2.MatMul(v1).Transpose())
 	near(t, "α* V* x", star.MatMul(both), o)
-	near(t, "Σ α*", star.SumFeatures(), ones(6, 1))
+	near(t, "Σ α*", star.Sum(), ones(6, 1))
 	alike := diagonal(star).Transpose().Mul(ones(1, 6)) // j = i
 	wrongBy(t, "α* without k", alike.MatMul(both), o, 1.05)
 }
@@ -191,8 +191,8 @@ func TestNoteEq21(t *testing.T) {
 	visible := hand.CausalMask(6).Exp()
 	right := s.scores.Add(hand.CausalMask(6)).Softmax()
 	zeroed := s.alpha.Mul(visible)
-	near(t, "normalised again", zeroed.Div(zeroed.SumFeatures()), right)
-	stated(t, "smallest row sum", -zeroed.SumFeatures().Transpose().Scale(-1).RowMax().Data[0], 0.0312)
+	near(t, "normalised again", zeroed.Div(zeroed.Sum()), right)
+	stated(t, "smallest row sum", -zeroed.Sum().Transpose().Scale(-1).RowMax().Data[0], 0.0312)
 	wrongBy(t, "h as printed", zeroed.MatMul(s.vs), right.MatMul(s.vs), 0.699)
 
 	after := func(f func(x matrix) matrix) matrix {
@@ -230,7 +230,7 @@ func TestNoteEq33(t *testing.T) {
 	h := noteEncoder(t, x)
 	for j := range 6 {
 		changed := x.Add(oneHotRows([]int{j}, 6).Transpose().MatMul(fixture.Random("change", 1, 8)))
-		moved := noteEncoder(t, changed).Sub(h).Square().SumFeatures()
+		moved := noteEncoder(t, changed).Sub(h).Square().Sum()
 		for i, v := range moved.Data {
 			if !(v > 0) {
 				t.Errorf("output %d does not depend on token %d", i, j)
@@ -252,7 +252,7 @@ func noteCross(t *testing.T) (s note, y, h, q, k, v matrix) {
 // cross returns the matrices of (34) to (36) for tokens as rows, with one head and no output projection.
 func (s note) cross() (crossParameters[float64], multiHead) {
 	weights := crossParameters[float64]{
-		Wq: s.q.Transpose(), Wkv: hand.JoinColumns(s.k.Transpose(), s.v.Transpose()), Wo: permutation(natural(8)...),
+		Wq: s.q.Transpose(), Wkv: hand.Join(s.k.Transpose(), s.v.Transpose()), Wo: permutation(natural(8)...),
 	}
 	return weights, multiHead{Batch: 1, Heads: 1, QK: 8}
 }
@@ -280,7 +280,7 @@ func TestNoteEq35(t *testing.T) {
 	if weights.Rows != 4 || weights.Cols != 6 {
 		t.Errorf("got (%d, %d) weights, want (m, n) = (4, 6)", weights.Rows, weights.Cols)
 	}
-	near(t, "Σ α", weights.SumFeatures(), ones(4, 1))
+	near(t, "Σ α", weights.Sum(), ones(4, 1))
 	numbers, m := s.cross()
 	near(t, "h by hand", crossAttentionForward(y, h, numbers, m), weights.MatMul(v))
 	for j := range 6 {

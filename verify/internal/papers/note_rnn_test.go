@@ -14,7 +14,7 @@ import (
 func TestNoteEq01(t *testing.T) {
 	s := newStudy(t)
 	p := s.hand.Logits.Tokens(s.Context-1, s.Context).Softmax()
-	near(t, "Σ p", p.SumFeatures(), ones(1, 1))
+	near(t, "Σ p", p.Sum(), ones(1, 1))
 	if p.Cols != fixture.Vocabulary || frobenius(p.Step().Shift(-1)) != 0 {
 		t.Errorf("got %v, want %d probabilities above 0", p.Data, fixture.Vocabulary)
 	}
@@ -192,7 +192,7 @@ func TestNoteEq19(t *testing.T) {
 		}
 	}
 	near(t, "h E", logits, want)
-	near(t, "Σ p", logits.Softmax().SumFeatures(), ones(6, 1))
+	near(t, "Σ p", logits.Softmax().Sum(), ones(6, 1))
 	near(t, "E wᵢ", embeddingForward(embedding.Transpose(), []int{3}).Transpose(), embedding.Columns(3, 4))
 }
 

@@ -74,7 +74,7 @@ func TestI55BaselineChangesNothingInTheMean(t *testing.T) {
 	}
 	// and the expectation is the gradient of −E[R] = −Σ π(a)R(a) itself
 	truth := complexStep(t, func(z complexParameters) complexMatrix {
-		return z["z"].Softmax().Mul(lift(worth)).SumFeatures().Scale(-1)
+		return z["z"].Softmax().Mul(lift(worth)).Sum().Scale(-1)
 	}, parameters{"z": logits}, ones(1, 1))
 	near(t, "∇E[R]", want, truth["z"])
 }

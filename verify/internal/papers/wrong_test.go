@@ -62,7 +62,7 @@ func (l wrongHead) Forward(q, k, v matrix) matrix { return l.rho(q, k).MatMul(v)
 func (l wrongHead) Backward(q, k, v, delta matrix) (dq, dk, dv matrix) {
 	rho := l.rho(q, k)
 	drho := delta.MatMul(v.Transpose())
-	dcausal := drho.Sub(drho.Mul(rho).SumFeatures()).Mul(rho)
+	dcausal := drho.Sub(drho.Mul(rho).Sum()).Mul(rho)
 	if l.causal != nil {
 		dcausal = l.causal(dcausal, l.right.Mask)
 	}
@@ -189,5 +189,5 @@ func interleavedHeads(x matrix, heads int) matrix {
 		from := j%heads*(x.Cols/heads) + j/heads
 		columns = append(columns, x.Columns(from, from+1))
 	}
-	return hand.JoinColumns(columns...)
+	return hand.Join(columns...)
 }

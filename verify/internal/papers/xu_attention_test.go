@@ -102,7 +102,7 @@ func TestXuMaskAtInference(t *testing.T) {
 func TestXuEq05(t *testing.T) {
 	h, z := fixture.Random("h", 4, 3), fixture.Random("z", 5, 3)
 	a := h.MatMul(z.Transpose()).Softmax()
-	near(t, "Σ a", a.SumFeatures(), ones(4, 1))
+	near(t, "Σ a", a.Sum(), ones(4, 1))
 	near(t, "c by hand, without its scale", unprojectedForward(h.Scale(math.Sqrt(3)), z, matrix{}), a.MatMul(z))
 	for i := range 4 {
 		x := rowOf(h, i).MatMul(z.Transpose())
@@ -191,8 +191,8 @@ func TestXuEq14(t *testing.T) {
 		sum = sum.Add(s.output(i).MatMul(s.wo.Tokens(i*xuHead, (i+1)*xuHead)))
 	}
 	near(t, "Y", multiHeadForward(qkv, m).MatMul(s.wo), sum)
-	near(t, "concat", multiHeadForward(qkv, m), hand.JoinColumns(s.output(0), s.output(1)))
-	swapped := hand.JoinColumns(s.output(1), s.output(0)).MatMul(
+	near(t, "concat", multiHeadForward(qkv, m), hand.Join(s.output(0), s.output(1)))
+	swapped := hand.Join(s.output(1), s.output(0)).MatMul(
 		hand.JoinTokens(s.wo.Tokens(xuHead, xuWidth), s.wo.Tokens(0, xuHead)),
 	)
 	near(t, "Y of swapped heads", swapped, sum)
@@ -216,8 +216,8 @@ func TestXuEq34(t *testing.T) {
 	s := newSelfAttention()
 	q, k := s.of(s.q, 0), s.of(s.k, 0)
 	last, Q, K := xuTokens-1, q.Tokens(0, xuTokens-1), k.Tokens(0, xuTokens-1)
-	above := hand.JoinColumns(Q.MatMul(K.Transpose()), Q.MatMul(rowOf(k, last).Transpose()))
-	below := hand.JoinColumns(rowOf(q, last).MatMul(K.Transpose()), rowOf(q, last).MatMul(rowOf(k, last).Transpose()))
+	above := hand.Join(Q.MatMul(K.Transpose()), Q.MatMul(rowOf(k, last).Transpose()))
+	below := hand.Join(rowOf(q, last).MatMul(K.Transpose()), rowOf(q, last).MatMul(rowOf(k, last).Transpose()))
 	near(t, "scores", hand.JoinTokens(above, below), s.scores(0))
 }
 

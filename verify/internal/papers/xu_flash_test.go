@@ -26,7 +26,7 @@ func TestI43OnlineSoftmax(t *testing.T) {
 		t, func(z complexParameters) complexMatrix { return onlineSoftmax(z["x"]) }, parameters{"x": x}, delta,
 	)
 	rho := x.Softmax()
-	near(t, "Δ", delta.Sub(delta.Mul(rho).SumFeatures()).Mul(rho), truth["x"])
+	near(t, "Δ", delta.Sub(delta.Mul(rho).Sum()).Mul(rho), truth["x"])
 }
 
 // I43: partial results may be merged in any order and grouping, and those without keys change nothing.
@@ -57,8 +57,8 @@ func TestI43MergeIsAssociative(t *testing.T) {
 			both.LogSumExp().Data[0],
 		)
 	}
-	hidden := hand.JoinColumns(hand.Zeros[float64](4, 2).Shift(math.Inf(-1)), x)
-	near(t, "hidden keys first", onlineSoftmax(hidden), hand.JoinColumns(hand.Zeros[float64](4, 2), x.Softmax()))
+	hidden := hand.Join(hand.Zeros[float64](4, 2).Shift(math.Inf(-1)), x)
+	near(t, "hidden keys first", onlineSoftmax(hidden), hand.Join(hand.Zeros[float64](4, 2), x.Softmax()))
 }
 
 // climbing returns queries, keys and values of n tokens whose scores increase from key to key, so that every tile has a
@@ -102,7 +102,7 @@ func TestI44TilesEqualDense(t *testing.T) {
 				near(t, what+": Δq", dq, wantQ)
 				near(t, what+": Δk", dk, wantK)
 				near(t, what+": Δv", dv, wantV)
-				near(t, what+": D", delta.Mul(o).SumFeatures(), rho.Mul(delta.MatMul(v.Transpose())).SumFeatures())
+				near(t, what+": D", delta.Mul(o).Sum(), rho.Mul(delta.MatMul(v.Transpose())).Sum())
 			}
 		}
 	}

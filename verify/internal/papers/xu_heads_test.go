@@ -12,7 +12,7 @@ import (
 func TestXuEq15(t *testing.T) {
 	s := newSelfAttention()
 	for name, w := range map[string]matrix{"Q": s.wq, "K": s.wk} {
-		near(t, name, s.x.MatMul(w), hand.JoinColumns(s.x.MatMul(s.of(w, 0)), s.x.MatMul(s.of(w, 1))))
+		near(t, name, s.x.MatMul(w), hand.Join(s.x.MatMul(s.of(w, 0)), s.x.MatMul(s.of(w, 1))))
 	}
 }
 
@@ -45,8 +45,8 @@ func TestXuEq18(t *testing.T) {
 // has biases that the equation lacks (erratum X10).
 func TestXuEq19(t *testing.T) {
 	s, b := newSelfAttention(), fixture.Random("b", 1, 3*xuWidth)
-	w := hand.JoinColumns(s.wq, s.wk, s.wv)
-	near(t, "QKV", linearForward(s.x, w, matrix{}), hand.JoinColumns(s.q, s.k, s.v))
+	w := hand.Join(s.wq, s.wk, s.wv)
+	near(t, "QKV", linearForward(s.x, w, matrix{}), hand.Join(s.q, s.k, s.v))
 	_, m := s.packed()
 	with, without := linearForward(s.x, w, b), linearForward(s.x, w, matrix{})
 	wrongBy(t, "heads without the biases", multiHeadForward(without, m), multiHeadForward(with, m), 0.209)
@@ -62,14 +62,14 @@ func TestXuEq20(t *testing.T) {
 		near(t, "k of a head", k, s.x.MatMul(s.of(s.wk, i)))
 		near(t, "v of a head", v, s.x.MatMul(s.of(s.wv, i)))
 	}
-	byHead := hand.JoinColumns(s.of(s.q, 0), s.of(s.k, 0), s.of(s.v, 0), s.of(s.q, 1), s.of(s.k, 1), s.of(s.v, 1))
+	byHead := hand.Join(s.of(s.q, 0), s.of(s.k, 0), s.of(s.v, 0), s.of(s.q, 1), s.of(s.k, 1), s.of(s.v, 1))
 	wrongBy(t, "packed head by head", multiHeadForward(byHead, m), multiHeadForward(qkv, m), 0.955)
 }
 
 // (21) Split into three, it gives the queries, keys and values of all heads.
 func TestXuEq21(t *testing.T) {
 	s := newSelfAttention()
-	qkv := s.x.MatMul(hand.JoinColumns(s.wq, s.wk, s.wv))
+	qkv := s.x.MatMul(hand.Join(s.wq, s.wk, s.wv))
 	for i, want := range []matrix{s.q, s.k, s.v} {
 		near(t, "third", qkv.Columns(i*xuWidth, (i+1)*xuWidth), want)
 	}
@@ -97,7 +97,7 @@ func TestXuEq24(t *testing.T) {
 	one := headParameters[float64]{Wq: s.wq, Wk: s.wk, Wv: s.wv}
 	wrongBy(
 		t, "one head of the full width", headForward(s.x, one, s.mask, matrix{}),
-		hand.JoinColumns(s.output(0), s.output(1)), 0.409,
+		hand.Join(s.output(0), s.output(1)), 0.409,
 	)
 }
 
@@ -138,7 +138,7 @@ func TestXuEq27(t *testing.T) {
 	s := newSelfAttention()
 	for i := range xuHeads {
 		rho := s.weights(i)
-		near(t, "Σ of a row", rho.SumFeatures(), ones(xuTokens, 1))
+		near(t, "Σ of a row", rho.Sum(), ones(xuTokens, 1))
 		if hidden := rho.Mul(s.mask.Exp().Scale(-1).Shift(1)); frobenius(hidden) != 0 {
 			t.Errorf("above the diagonal: got %v, want exact zeros", hidden.Data)
 		}
@@ -177,7 +177,7 @@ func TestXuEq29(t *testing.T) {
 	y := linearForward(o, s.wo, matrix{})
 	for i := range xuTokens {
 		near(
-			t, "y of a token", rowOf(y, i), hand.JoinColumns(rowOf(s.output(0), i), rowOf(s.output(1), i)).MatMul(s.wo),
+			t, "y of a token", rowOf(y, i), hand.Join(rowOf(s.output(0), i), rowOf(s.output(1), i)).MatMul(s.wo),
 		)
 	}
 }
@@ -220,7 +220,7 @@ func TestXuEq32(t *testing.T) {
 	s, none := newSelfAttention(), matrix{}
 	forth := attentionWeights(image.MatMul(s.wq), text.MatMul(s.wk), none)
 	back := attentionWeights(text.MatMul(s.wq), image.MatMul(s.wk), none)
-	near(t, "Σ of a row", back.SumFeatures(), ones(5, 1))
+	near(t, "Σ of a row", back.Sum(), ones(5, 1))
 	wrongBy(t, "the transpose of (31)", forth.Transpose(), back, 0.426)
 
 	// Δ arrives at both: at the image through keys and values, at the text through queries.
@@ -245,7 +245,7 @@ func TestXuEq32(t *testing.T) {
 // projection for each, forward and backward.
 func TestI15FusedEqualsSliced(t *testing.T) {
 	s, b, delta := newSelfAttention(), fixture.Random("b", 1, 3*xuWidth), fixture.Random("delta", xuTokens, xuWidth)
-	fused := hand.JoinColumns(s.wq, s.wk, s.wv)
+	fused := hand.Join(s.wq, s.wk, s.wv)
 	_, m := s.packed()
 	qkv := linearForward(s.x, fused, b)
 	dx, dw, db := linearBackward(s.x, fused, multiHeadBackward(qkv, m, delta))
@@ -259,12 +259,12 @@ func TestI15FusedEqualsSliced(t *testing.T) {
 		part, g := headBackward(s.x, own, s.mask, matrix{}, s.of(delta, i))
 		sum = sum.Add(part)
 		near(
-			t, "∂w", hand.JoinColumns(s.of(dw, i), s.of(dw, xuHeads+i), s.of(dw, 2*xuHeads+i)),
-			hand.JoinColumns(g.Wq, g.Wk, g.Wv),
+			t, "∂w", hand.Join(s.of(dw, i), s.of(dw, xuHeads+i), s.of(dw, 2*xuHeads+i)),
+			hand.Join(g.Wq, g.Wk, g.Wv),
 		)
 		near(
-			t, "∂b", hand.JoinColumns(s.of(db, i), s.of(db, xuHeads+i), s.of(db, 2*xuHeads+i)),
-			hand.JoinColumns(g.Bq, g.Bk, g.Bv),
+			t, "∂b", hand.Join(s.of(db, i), s.of(db, xuHeads+i), s.of(db, 2*xuHeads+i)),
+			hand.Join(g.Bq, g.Bk, g.Bv),
 		)
 	}
 	near(t, "Δx", dx, sum)

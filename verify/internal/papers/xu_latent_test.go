@@ -30,7 +30,7 @@ func newDecoupled() decoupled {
 	m.q = m.cq.MatMul(m.upQ)
 	unrotated := m.cq.MatMul(m.wqR)
 	at := natural(xuTokens)
-	m.qR = hand.JoinColumns(
+	m.qR = hand.Join(
 		rotated(unrotated.Columns(0, xuRotated), at, xuTheta),
 		rotated(unrotated.Columns(xuRotated, 2*xuRotated), at, xuTheta),
 	)
@@ -48,14 +48,14 @@ func (m decoupled) hand() (mlaRoPEParameters, multiHead, rotary) {
 }
 
 // mixed returns the output of the layer.
-func (m decoupled) mixed() matrix { return hand.JoinColumns(m.attend(0), m.attend(1)).MatMul(m.wo) }
+func (m decoupled) mixed() matrix { return hand.Join(m.attend(0), m.attend(1)).MatMul(m.wo) }
 
 // queries and keys of a head, (T, d_h + d_R).
 func (m decoupled) queries(i int) matrix {
-	return hand.JoinColumns(m.of(m.q, i), m.qR.Columns(i*xuRotated, (i+1)*xuRotated))
+	return hand.Join(m.of(m.q, i), m.qR.Columns(i*xuRotated, (i+1)*xuRotated))
 }
 
-func (m decoupled) keys(i int) matrix { return hand.JoinColumns(m.of(m.k, i), m.kR) }
+func (m decoupled) keys(i int) matrix { return hand.Join(m.of(m.k, i), m.kR) }
 
 // attend returns a head by AttentionForward.
 func (m decoupled) attend(i int) matrix {
@@ -84,10 +84,10 @@ func TestXuEq60(t *testing.T) {
 // (61) The outputs of a token's heads are joined.
 func TestXuEq61(t *testing.T) {
 	m := newDecoupled()
-	joined := hand.JoinColumns(m.attend(0), m.attend(1))
+	joined := hand.Join(m.attend(0), m.attend(1))
 	p, heads, r := m.hand()
 	near(t, "Y by hand", mlaRoPELatentForward(m.x, p, heads, r), m.mixed())
-	qkv := hand.JoinColumns(m.queries(0), m.queries(1), m.keys(0), m.keys(1), m.v)
+	qkv := hand.Join(m.queries(0), m.queries(1), m.keys(0), m.keys(1), m.v)
 	near(
 		t, "o",
 		multiHeadForward(qkv, multiHead{Batch: 1, Heads: xuHeads, QK: xuHead + xuRotated, Masks: []matrix{m.mask}}),
@@ -130,7 +130,7 @@ func TestXuEq63(t *testing.T) {
 			}
 			own := rowOf(m.x, n).MatMul(rotated(w, at, xuTheta))
 			near(
-				t, "q", hand.JoinColumns(rowOf(m.x, n).MatMul(m.downQ).MatMul(m.of(m.upQ, i)), own),
+				t, "q", hand.Join(rowOf(m.x, n).MatMul(m.downQ).MatMul(m.of(m.upQ, i)), own),
 				rowOf(m.queries(i), n),
 			)
 		}
@@ -184,13 +184,13 @@ func residual(a, w matrix) matrix {
 func TestXuEq65(t *testing.T) {
 	m := newDecoupled()
 	for i := range xuHeads {
-		near(t, "keys", m.keys(i), hand.JoinColumns(m.l.MatMul(m.of(m.upK, i)), m.kR))
+		near(t, "keys", m.keys(i), hand.Join(m.l.MatMul(m.of(m.upK, i)), m.kR))
 		if got := m.keys(i).Cols; got != 6 {
 			t.Errorf("keys: got %d features, want d_h + d_R = 6", got)
 		}
 	}
 	own := m.keys(1).Columns(0, xuHead)
-	other := hand.JoinColumns(
+	other := hand.Join(
 		own, rotated(m.l.MatMul(fixture.Random("wkR of head 1", xuLatent, xuRotated)), natural(xuTokens), xuTheta),
 	)
 	a := attentionForward(m.queries(1), other, m.of(m.v, 1), m.mask, matrix{})
@@ -215,7 +215,7 @@ func TestXuEq67(t *testing.T) {
 		c := rowOf(m.x, n).MatMul(m.downQ)
 		for i := range xuHeads {
 			own := rotated(c.MatMul(m.wqR.Columns(i*xuRotated, (i+1)*xuRotated)), []int{n}, xuTheta)
-			near(t, "q", hand.JoinColumns(c.MatMul(m.of(m.upQ, i)), own), rowOf(m.queries(i), n))
+			near(t, "q", hand.Join(c.MatMul(m.of(m.upQ, i)), own), rowOf(m.queries(i), n))
 		}
 	}
 }
@@ -228,7 +228,7 @@ func TestXuEq68(t *testing.T) {
 	var kept []matrix // a row for each token: c, k^R
 	for n := range xuTokens {
 		c := rowOf(m.x, n).MatMul(m.down)
-		kept = append(kept, hand.JoinColumns(c, rotated(c.MatMul(m.wkR), []int{n}, xuTheta)))
+		kept = append(kept, hand.Join(c, rotated(c.MatMul(m.wkR), []int{n}, xuTheta)))
 		cache := hand.JoinTokens(kept...)
 		if full := m.upK.Cols + m.upV.Cols; cache.Cols != 7 || full != 16 {
 			t.Errorf(
@@ -239,7 +239,7 @@ func TestXuEq68(t *testing.T) {
 		l, kR := cache.Columns(0, xuLatent), cache.Columns(xuLatent, xuLatent+xuRotated)
 		near(t, "k^R of c", rotated(l.MatMul(m.wkR), natural(n+1), xuTheta), kR)
 		for i := range xuHeads {
-			k := hand.JoinColumns(l.MatMul(m.of(m.upK, i)), kR)
+			k := hand.Join(l.MatMul(m.of(m.upK, i)), kR)
 			q := rowOf(m.queries(i), n)
 			none := matrix{}
 			near(
@@ -247,7 +247,7 @@ func TestXuEq68(t *testing.T) {
 				attentionForward(q, k, l.MatMul(m.of(m.upV, i)), none, none), rowOf(m.attend(i), n),
 			)
 
-			absorbed := hand.JoinColumns(
+			absorbed := hand.Join(
 				q.Columns(0, xuHead).MatMul(m.of(m.upK, i).Transpose()), q.Columns(xuHead, xuHead+xuRotated),
 			)
 			rho := absorbed.MatMul(cache.Transpose()).Scale(1 / math.Sqrt(xuHead+xuRotated)).Softmax()

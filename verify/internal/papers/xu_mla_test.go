@@ -52,7 +52,7 @@ func TestXuEq38(t *testing.T) {
 	near(t, "K", m.k, m.x.MatMul(m.down.MatMul(m.upK)))
 	near(t, "V", m.v, m.x.MatMul(m.down.MatMul(m.upV)))
 	qkv, heads := m.packed()
-	y := hand.JoinColumns(m.output(0), m.output(1)).MatMul(m.wo)
+	y := hand.Join(m.output(0), m.output(1)).MatMul(m.wo)
 	near(t, "Y", multiHeadForward(qkv, heads).MatMul(m.wo), y)
 	near(t, "Y by hand", mlaForward(m.x, m.hand(), heads), y)
 }
@@ -141,7 +141,7 @@ func TestXuEq43(t *testing.T) {
 			rho := q.MatMul(l.Transpose()).Scale(0.5).Softmax()
 			y = y.Add(rho.MatMul(l).MatMul(m.of(m.upV, i).MatMul(m.outRows(i))))
 		}
-		near(t, "Y of a token", y, rowOf(hand.JoinColumns(m.output(0), m.output(1)).MatMul(m.wo), n))
+		near(t, "Y of a token", y, rowOf(hand.Join(m.output(0), m.output(1)).MatMul(m.wo), n))
 	}
 	near(t, "cache", hand.JoinTokens(kept...), m.l)
 }
@@ -150,14 +150,14 @@ func TestXuEq43(t *testing.T) {
 // 5 are weights, (T, T), and not the outputs of (29), and the blocks are (T, d_v) (erratum X7).
 func TestXuEq44(t *testing.T) {
 	s := newSelfAttention()
-	y := hand.JoinColumns(s.output(0), s.output(1)).MatMul(s.wo)
+	y := hand.Join(s.output(0), s.output(1)).MatMul(s.wo)
 	none := hand.Zeros[float64](xuTokens, xuHead)
-	blocks := hand.JoinTokens(hand.JoinColumns(s.of(s.v, 0), none), hand.JoinColumns(none, s.of(s.v, 1)))
-	near(t, "Y", hand.JoinColumns(s.weights(0), s.weights(1)).MatMul(blocks).MatMul(s.wo), y)
+	blocks := hand.JoinTokens(hand.Join(s.of(s.v, 0), none), hand.Join(none, s.of(s.v, 1)))
+	near(t, "Y", hand.Join(s.weights(0), s.weights(1)).MatMul(blocks).MatMul(s.wo), y)
 	mixed := hand.JoinTokens(
 		s.of(s.v, 0).MatMul(s.wo.Tokens(0, xuHead)), s.of(s.v, 1).MatMul(s.wo.Tokens(xuHead, xuWidth)),
 	)
-	near(t, "Y, last line", hand.JoinColumns(s.weights(0), s.weights(1)).MatMul(mixed), y)
+	near(t, "Y, last line", hand.Join(s.weights(0), s.weights(1)).MatMul(mixed), y)
 	if s.output(0).MatMul(s.of(s.v, 0)).Err == nil {
 		t.Error("O_(1)V_(1) with the O of (29): got a product, want no shape")
 	}

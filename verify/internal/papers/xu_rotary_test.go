@@ -119,7 +119,7 @@ func TestXuEq51(t *testing.T) {
 func TestXuEq52(t *testing.T) {
 	r := newRotary()
 	near(t, "Q", interleaved(r.even, r.odd), r.q)
-	wrongBy(t, "even beside odd", hand.JoinColumns(r.even, r.odd), r.q, 1.25)
+	wrongBy(t, "even beside odd", hand.Join(r.even, r.odd), r.q, 1.25)
 }
 
 func interleaved(even, odd matrix) matrix {
@@ -148,7 +148,7 @@ func TestXuEq54(t *testing.T) {
 	full := rotated(r.q, r.positions, xuTheta)
 	near(t, "Q′odd", r.rotatedOdd, entriesOf(xuTokens, 4, func(t, i int) float64 { return full.At(t, 2*i+1) }))
 	near(t, "Q′ by hand", ropeForward(r.q, r.rotary()), full)
-	near(t, "lengths", full.Square().SumFeatures(), r.q.Square().SumFeatures())
+	near(t, "lengths", full.Square().Sum(), r.q.Square().Sum())
 }
 
 // (55) Each pair is rotated, as a column, by R(φ) = [cos −sin; sin cos], an orthogonal matrix; in the example by 1/θ².

@@ -156,7 +156,7 @@ func TestXuEq77(t *testing.T) {
 	}
 	near(
 		t, "two hidden keys first", onlineSoftmax(list(hidden)),
-		hand.JoinColumns(hand.Zeros[float64](1, 2), list(s.weights)),
+		hand.Join(hand.Zeros[float64](1, 2), list(s.weights)),
 	)
 }
 

@@ -52,13 +52,13 @@ func (s selfAttention) output(i int) matrix { return s.weights(i).MatMul(s.of(s.
 
 // packed returns the layer in the form of this package.
 func (s selfAttention) packed() (qkv matrix, m multiHead) {
-	return hand.JoinColumns(s.q, s.k, s.v), multiHead{Batch: 1, Heads: xuHeads, QK: xuHead, Masks: []matrix{s.mask}}
+	return hand.Join(s.q, s.k, s.v), multiHead{Batch: 1, Heads: xuHeads, QK: xuHead, Masks: []matrix{s.mask}}
 }
 
 // cross returns one head's matrices for keys and values of other tokens, without an output projection.
 func (s selfAttention) cross() (crossParameters[float64], multiHead) {
 	weights := crossParameters[float64]{
-		Wq: s.wq, Wkv: hand.JoinColumns(s.wk, s.wv), Wo: permutation(natural(xuWidth)...),
+		Wq: s.wq, Wkv: hand.Join(s.wk, s.wv), Wo: permutation(natural(xuWidth)...),
 	}
 	return weights, multiHead{Batch: 1, Heads: 1, QK: xuWidth}
 }
