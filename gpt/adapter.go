@@ -51,10 +51,10 @@ func adapterNumbers(layers []*nn.LoRA) (list [][]float64) {
 	return list
 }
 
-// Use sets the model's adapters to those of a, in place. Programs, decoders and trainers of the model compute with them
-// from now on, and nothing is rebuilt. If a is nil, no adapter is in use, and the model computes what its base does.
-// Use returns an error, and changes nothing, if a adapts other matrices or shapes than the model has adapters for, or
-// has a higher rank.
+// Use sets the model's adapters to the adapters of a, in place. Programs, decoders and trainers of the model compute
+// with them from now on, and nothing is rebuilt. If a is nil, no adapter is in use, and the model computes what its
+// base does. Use returns an error, and changes nothing, if a adapts other matrices or shapes than the model has
+// adapters for, or has a higher rank.
 func (m *Model) Use(a Adapter) error { return m.use(a, 1) }
 
 // Unmerge subtracts from the weights what Use(a) and Merge have added to them. No adapter is in use afterwards. It
@@ -78,7 +78,7 @@ func (m *Model) use(a Adapter, sign float64) error {
 	}
 	if m.Config.LoraR == 0 {
 		return errors.New("adapter: the model has no room for one, lora_r is 0: want a model with lora_r, such as " +
-			"that of Adapted of gpt/peft")
+			"the model of Adapted of gpt/peft")
 	}
 	if err := m.checkAdapters(); err != nil {
 		return err

@@ -39,7 +39,7 @@ func NewRanker(m *Model) (*Ranker, error) {
 		return nil, errors.Wrap(err, "ranker")
 	}
 	if m.Config.Hooks.Loss != nil {
-		return nil, errors.New("ranker: loss: got that of Hooks, want the cross entropy")
+		return nil, errors.New("ranker: loss: got the loss of Hooks, want the cross entropy")
 	}
 	p, err := graph.Compile(m.Loss)
 	return &Ranker{m, p}, errors.Wrap(err, "ranker")

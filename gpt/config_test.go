@@ -381,7 +381,7 @@ func TestConfigureIsTheTrainers(t *testing.T) {
 	}
 }
 
-// decodesInFloat32 compares the bits of a decoder's logits with those of a model of the same weights in float32.
+// decodesInFloat32 compares a decoder's logits with the logits of a model of the same weights in float32, bit for bit.
 func decodesInFloat32(t *testing.T, m *Model) {
 	t.Helper()
 	c := m.Config

@@ -106,9 +106,8 @@ func (m *Model) StateBytes() (int64, error) {
 }
 
 // Generate yields the model's continuation of the prompt, which must have at least one token, up to n tokens or the
-// first stop string. The text is that of the sampler's tokens, as text.Stream returns it. Generate stops early, with an
-// error, when ctx ends. It builds a decoder for each call: to generate several texts, keep one from NewDecoder
-// instead.
+// first stop string. The text stands for the sampler's tokens, as text.Stream returns it. Generate stops early, with an
+// error, when ctx ends. It builds a decoder for each call: to generate several texts, keep one from NewDecoder instead.
 func (m *Model) Generate(
 	ctx context.Context, tok text.Tokenizer, prompt string, n int, s *search.Sampler, stop ...string,
 ) iter.Seq2[string, error] {

@@ -97,7 +97,8 @@ func TestServiceWritesAsSessions(t *testing.T) {
 	}
 }
 
-// servesAlone compares the texts that a service of two lanes writes after prompts with those of a Session of one row.
+// servesAlone compares the texts that a service of two lanes writes after prompts with the texts of a Session of one
+// row.
 func servesAlone(t *testing.T, name string, m *Model, prompts [][]int) {
 	t.Helper()
 	s, err := served(m, 2, 9)

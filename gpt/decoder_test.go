@@ -498,8 +498,8 @@ func TestPromptsAFewAtATime(t *testing.T) {
 	}
 }
 
-// A repetition penalty counts every token of the text: those of the prompt that have left the context, those fed by
-// hand and those of earlier turns, but none of an earlier text.
+// A repetition penalty counts every token of the text: tokens of the prompt that have left the context, tokens fed by
+// hand and tokens of earlier turns, but none of an earlier text.
 func TestDecoderPenalisesTheCompleteText(t *testing.T) {
 	for _, m := range []*Model{model64(t, odd(), true, 1), model64(t, ours(), true, 1)} { // cached, and rerun
 		penal := func() *search.Sampler {

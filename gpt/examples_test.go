@@ -351,8 +351,8 @@ type Forget struct{ Down, Up nn.Layer }
 // Forward computes (x·w↓)·w↑, token by token.
 func (l *Forget) Forward(x graph.Expr) graph.Expr { return l.Up.Forward(l.Down.Forward(x)) } // (n, d) → (n, d)
 
-// A new kind of attention is one type and one entry: configurations, flags and checkpoints use its name, and that of
-// its option.
+// A new kind of attention is one type and one entry: configurations, flags and checkpoints use its name, and its
+// option's.
 func ExampleConfig_parts() {
 	forget := parts.Attention{
 		Name: "forget",

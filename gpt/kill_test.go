@@ -117,7 +117,7 @@ func program(t *testing.T, name, argument, input string, env ...string) (*exec.C
 }
 
 // TestKillResume kills a training run again and again, at any point, also during a save. In the end its weights,
-// moments, state and certificate are equal to those of an uninterrupted run.
+// moments, state and certificate equal an uninterrupted run's.
 func TestKillResume(t *testing.T) {
 	kills := 10
 	switch {

@@ -164,8 +164,8 @@ func TestGenerateAllocatesNothingPerToken(t *testing.T) {
 	}
 }
 
-// The estimated memory of a decoder is that of its caches, for every attention that is decoded token by token,
-// including sums of heads that are longer than the context, and a latent larger than all heads.
+// The estimated memory of a decoder is its caches', for every attention that is decoded token by token, including sums
+// of heads that are longer than the context, and a latent larger than all heads.
 func TestRemembered(t *testing.T) {
 	const batch = 3
 	tried := 0

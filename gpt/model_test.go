@@ -98,7 +98,7 @@ func logits64(t *testing.T, c Config, set func(params map[string]graph.Tensor)) 
 	return newFull(t, m).last(t, []int{3, 1, 4, 1, 5, 9, 2})
 }
 
-// logits_scaling divides the logits of every head, with the bias of the head, and also those of a head that is no
+// logits_scaling divides the logits of every head, with the bias of the head, and also the logits of a head that is no
 // product.
 func TestLogitsScaling(t *testing.T) {
 	squared := parts.Head{Name: "squared", New: func(at nn.Site, vocabulary int, _ *nn.Embedding) nn.Layer {
@@ -442,8 +442,8 @@ func TestResidualDropout(t *testing.T) {
 	}
 }
 
-// zero_proj sets the matrices that write to the residual stream to 0, and only them. The folder of such a network is
-// that of any GPT-2.
+// zero_proj sets the matrices that write to the residual stream to 0, and only them. The folder of such a network is a
+// folder of GPT-2.
 func TestInitializations(t *testing.T) {
 	for name, zero := range map[string]bool{"": false, "scaled_proj": false, "zero_proj": true} {
 		c := odd()

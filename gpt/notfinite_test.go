@@ -12,7 +12,7 @@ import (
 )
 
 // Where an activation first overflows, the error of the step names the step, the micro-batch, the layer, its operation,
-// and the row, in every form of the network, and so does that of an evaluation. The weights are finite.
+// and the row, in every form of the network, and so does the error of an evaluation. The weights are finite.
 func TestOverflowNamesItsPlace(t *testing.T) {
 	const id = 3
 	forms := map[string]func(*Config){

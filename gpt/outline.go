@@ -17,8 +17,8 @@ const mostDeclared = 96
 // outline holds what a network declares, counted by constructing it on a graph.Outline. The counts are float64, exact
 // below 2^53 and never overflowing on a hostile Config.
 type outline struct {
-	base, adapters float64        // parameters without adapters, and those of the adapters
-	active         float64        // parameters that a token passes: a share of those of experts
+	base, adapters float64        // parameters without adapters, and parameters of the adapters
+	active         float64        // parameters that a token passes: a share of the experts' ones
 	weights        float64        // operations with parameters, which a token costs in training
 	values         float64        // numbers of values that are stored, such as masks without kernels
 	mixing         func() float64 // returns the number of products of two numbers in which a token meets others
@@ -27,7 +27,7 @@ type outline struct {
 	carried        float64        // numbers of a sequence that a window hands on; a run has them twice
 	ownHead        bool           // the head has parameters; otherwise the token embedding is its matrix
 	linears        []string       // names of the matrices within their block: "attn.c_attn"
-	names          []string       // names of the parameters that may be trained: all, or those of the adapters
+	names          []string       // names of the parameters that may be trained: all, or the adapters'
 	frozen         float64        // of these, the parameters in Frozen
 
 	layers map[string]float64 // place of a declared layer → number of its parameters

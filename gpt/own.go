@@ -133,7 +133,7 @@ func (m *Model) compareSteps(blocks bool) error {
 	return nil
 }
 
-// compare compares rows of Step, from first on, with those of Forward, layer by layer. It skips numbers for which
+// compare compares rows of Step, from first on, with rows of Forward, layer by layer. It skips numbers for which
 // Forward is not finite.
 func (w *window) compare(step graph.Tensor, first, n int) error {
 	tolerance := 1e4 * 0x1p-52

@@ -90,7 +90,7 @@ func (s ownSum) Write(x graph.Expr, y ...graph.Expr) graph.Expr { return x.Add(y
 // halving halves the learning rate after every step.
 func halving(t train.Training, it int) float64 { return math.Ldexp(t.LearningRate, -it) }
 
-// named sets every part of a stack to that of ours.
+// named sets every part of a stack to ours.
 func named(s parts.Stack) parts.Stack {
 	s.Position, s.Attention, s.Norm, s.Block, s.MLP, s.Activation = "ours", "ours", "ours", "ours", "ours", "ours"
 	s.With.Set("own_value", "learned")
@@ -118,7 +118,7 @@ func (l *gated) Forward(x graph.Expr) graph.Expr {
 // momentumless is SGD without its momentum.
 func momentumless(train.Training) optim.Rule { return optim.SGD{} }
 
-// A kind of link that the attention does not build is refused by its name, and by that of the attention.
+// A kind of link that the attention does not build is refused by its name, and by the attention's.
 func TestLinksAreUsed(t *testing.T) {
 	c := tiny()
 	c.VocabSize, c.Attention = 65, "own"
@@ -639,7 +639,7 @@ func TestMemoryOfOwnGatedMLP(t *testing.T) {
 	}
 }
 
-// An option of another optimizer is refused; that of one's own is not.
+// An option of another optimizer is refused; the option of a user's optimizer is not.
 func TestOptionsOfOptimizers(t *testing.T) {
 	c := tiny()
 	for name, tc := range map[string]struct {

@@ -319,7 +319,7 @@ func TestResumeFromRows(t *testing.T) {
 	}
 }
 
-// Schedule-Free AdamW saves its averages as the weights, and resumes at those of the next gradient.
+// Schedule-Free AdamW saves its averages as the weights, and resumes at the weights of the next gradient.
 func TestResumeBitForBitScheduleFree(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"alone":    func(*Config) {},
@@ -645,7 +645,7 @@ func TestOwnOption(t *testing.T) {
 	mustContain(t, err, "mine_width: unknown field")
 }
 
-// A checkpoint of format 1 opens, and the resumed run ends with the same bits as that of the program that wrote it.
+// A checkpoint of format 1 opens, and the resumed run ends with the bits of the program that wrote it.
 func TestCheckpointV1(t *testing.T) {
 	cp, err := checkpoint.Load("testdata/checkpoint-v1")
 	if err != nil {

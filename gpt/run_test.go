@@ -228,8 +228,8 @@ func TestObjective(t *testing.T) {
 	}
 }
 
-// The blocks for further tokens come after those of the network, are trained or frozen by their names, and take no
-// memory of a decoder. They are refused where a sequence has no target for them, and where a file cannot hold them.
+// The blocks for further tokens come after the network's, are trained or frozen by their names, and take no memory of a
+// decoder. They are refused where a sequence has no target for them, and where a file cannot hold them.
 func TestFutureTokens(t *testing.T) {
 	plain, c := tiny(), tiny()
 	plain.VocabSize, c.VocabSize, c.FutureTokens, c.Frozen = 65, 65, 3, []string{"h.3.*"}

@@ -81,7 +81,7 @@ func (t *Trainer) Files() ([]checkpoint.File, error) {
 // base is the model with which a run of FineTune began.
 type base struct {
 	Path   string `json:"path"`
-	SHA256 string `json:"sha256"` // that of WriteAdapters
+	SHA256 string `json:"sha256"` // of the bytes of WriteAdapters
 }
 
 // TuningFiles is Files for a run of FineTune, which Restore continues. With adapters the files hold these alone, and
@@ -119,8 +119,8 @@ func adaptersAlone(cp *checkpoint.Checkpoint, c Config) (bool, error) {
 	return b.SHA256 != "" && c.LoraR > 0, err
 }
 
-// Restore sets t, which has done no step, to the state that cp holds: that of TuningFiles, or of Files. It is Resume
-// for trainers of FineTune and for those with a loss of their own. The configuration may differ from the saved one only
+// Restore sets t, which has done no step, to the state that cp holds, of TuningFiles or of Files. It is Resume for
+// trainers of FineTune and for those with a loss of their own. The configuration may differ from the saved one only
 // where Config.ResumeDiff allows it. Another corpus, vocabulary or model to begin with is an error. After an error t
 // must not be used.
 func (t *Trainer) Restore(cp *checkpoint.Checkpoint) error {

@@ -111,7 +111,7 @@ func (t *Trainer) fill(step, micro int) (tokens int, err error) {
 	return len(x), t.checkFuture(y)
 }
 
-// checkFuture returns an error if a micro-batch has targets y, but none of them is that of a token after the next one
+// checkFuture returns an error if a micro-batch has targets y, but none of them belongs to a token after the next one
 // that the network predicts: the mean of its losses would be NaN.
 func (t *Trainer) checkFuture(y []int) error {
 	farthest, n := -1, t.config.BlockSize // the last place in a sequence that has a target
@@ -169,7 +169,7 @@ func (t *Trainer) walk(step, micro int) error {
 }
 
 // windows fills every row of the model's batch with the block of s that block returns, and clears the states of rows
-// that begin a text: those of the first block, or all if fresh is true. A negative block leaves its row empty.
+// that begin a text: the rows of the first block, or all if fresh is true. A negative block leaves its row empty.
 func (t *Trainer) windows(s text.Split, fresh bool, block func(row int) int) error {
 	n := t.config.BlockSize
 	for row := range t.config.BatchSize {

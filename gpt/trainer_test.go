@@ -19,8 +19,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Training works: some hundred steps reduce the loss from that of guessing to below the entropy of the letters'
-// frequencies.
+// Training works: some hundred steps reduce the loss from a guess's to below the entropy of the letters' frequencies.
 func TestTrainerLearns(t *testing.T) {
 	c := tiny()
 	c.MaxIters, c.LRDecayIters = 300, 300
@@ -285,7 +284,7 @@ func TestEvaluateAll(t *testing.T) {
 }
 
 // TestCarry: with weights that do not change, the steps that walk through the text with a state have the loss of the
-// text in one window, and then begin again. The evaluations of the validation split have that of its parts.
+// text in one window, and then begin again. The evaluations of the validation split have the loss of its parts.
 func TestCarry(t *testing.T) {
 	for _, attention := range []string{"gated_deltanet", "gla", "mingru", "rglru"} {
 		c := carrying(tiny(), attention)

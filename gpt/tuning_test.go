@@ -168,7 +168,7 @@ func TestAnswersAlone(t *testing.T) {
 	}
 }
 
-// The factor α/√r is that of rsLoRA.
+// The factor of rsLoRA is α/√r.
 func TestRootScale(t *testing.T) {
 	c := lora(4, 6)
 	c.LoraScale = "alpha/sqrt(r)"

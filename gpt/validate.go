@@ -174,17 +174,17 @@ func toInt64(x float64) int64 {
 	return int64(x)
 }
 
-// Active returns the number of parameters that a token passes: of those of experts, the share num_experts_per_tok of
-// num_experts, and all others.
+// Active returns the number of parameters that a token passes: of the experts' parameters, the share
+// num_experts_per_tok of num_experts, and all others.
 func (c Config) Active() int64 {
 	_, o := c.counted()
 	return toInt64(o.active)
 }
 
-// Work is the number of operations that training costs for a token, as far as they are those of matrix products.
+// Work is the number of operations that training costs for a token, as far as matrix products do them.
 type Work struct {
 	// Weights are products with parameters, in the forward and the backward pass: 6 for each parameter, 4 for a frozen
-	// one, and those of experts in the share that a token passes. The last norm and the head count once for each of
+	// one, and experts' in the share that a token passes. The last norm and the head count once for each of
 	// n_future_tokens.
 	Weights float64
 
@@ -344,7 +344,8 @@ func (o outline) adaptable() []string {
 }
 
 // ResumeDiff returns an error that names every field in which c differs from the saved configuration of the run to
-// resume, except those of [train.Run], which do not change what a step computes. A field of 0 counts as its default.
+// resume, except the fields of [train.Run], which do not change what a step computes. A field of 0 counts as its
+// default.
 func (c Config) ResumeDiff(saved Config) error {
 	c, saved = c.Resolved(), saved.Resolved()
 	return c.fields().Fixed().Diff("resume", saved.fields())

@@ -356,7 +356,7 @@ func TestCombinations(t *testing.T) {
 	}
 }
 
-// Batches for training come from the training split, and those of an evaluation from its split. With splits that have
+// Batches for training come from the training split, and batches of an evaluation from its split. With splits that have
 // no token in common, training learns only one of them.
 func TestSplitsAreKeptApart(t *testing.T) {
 	of := func(ids ...int) (out text.Tokens) {
@@ -595,8 +595,8 @@ func TestMupIsStandardAtTheBase(t *testing.T) {
 }
 
 // A mup model of m times the base's width has the constants of table 8 of Yang et al. 2022, and √(L₀/L) of Yang et al.
-// 2023 on every rate in the blocks. The initial values are those of the standard model times their factors: the
-// matrices that write to the residual stream also lose the standard's 1/√L in favour of 1/√L₀.
+// 2023 on every rate in the blocks. The initial values are the standard model's times their factors: the matrices that
+// write to the residual stream also lose the standard's 1/√L in favour of 1/√L₀.
 func TestMupFactors(t *testing.T) {
 	c := tiny()
 	c.Head, c.Bias, c.NLayer, c.VocabSize, c.LoraR = "linear", true, 8, 41, 2

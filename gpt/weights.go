@@ -93,7 +93,7 @@ func (m *Model) checkTied(l Layout, f *safetensors.File) error {
 				}
 				if math.Float64bits(got) != math.Float64bits(want) {
 					embedding := l.Tensors([]graph.Expr{tokens})[0].Name
-					return errors.Errorf("%s: entry %d is %v, that of %s is %v: "+
+					return errors.Errorf("%s: entry %d is %v, in %s it is %v: "+
 						"tie_word_embeddings is true, so both must be the same", e.Name, at+i, got, embedding, want)
 				}
 			}

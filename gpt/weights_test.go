@@ -97,7 +97,7 @@ func TestWeightsOtherType(t *testing.T) {
 	sameWeights(t, narrow, wide)
 }
 
-// The names, shapes and order of the numbers are those of the files of GPT-2: every weight (in, out), the head (V, d).
+// The names, shapes and order of the numbers are as in the files of GPT-2: every weight (in, out), the head (V, d).
 func TestWeightsLayout(t *testing.T) {
 	m := untied(t, emptyGraph)
 	shapes := map[string][]int{

@@ -144,7 +144,7 @@ func TestContextEndsWithBuilding(t *testing.T) {
 	}
 }
 
-// The order of the nodes is that of Gorgonia's own Sort reversed, for a graph and for a part of it.
+// The order of the nodes is the order of Gorgonia's own Sort reversed, for a graph and for a part of it.
 func TestNeededIsGorgoniasSort(t *testing.T) {
 	g := New(Float64, 1)
 	if err := deep(g); err != nil {

@@ -307,7 +307,7 @@ func TestOpsInGoRefused(t *testing.T) {
 		"got parts of 3 entries, want a divisor of the 8": func(x Expr) Expr {
 			return x.Apply(Op{Name: "own", Shape: []int{4, 2}, Float64: product3[float64](), Part: 3}, x, x)
 		},
-		"operand 1: got shape (4, 1), want that of the result, (4, 2)": func(x Expr) Expr {
+		"operand 1: got shape (4, 1), want the result's, (4, 2)": func(x Expr) Expr {
 			return x.Apply(Op{Name: "own", Shape: []int{4, 2}, Float64: product3[float64](), Part: 2}, x.Columns(0, 1))
 		},
 		"entire sequences":     func(x Expr) Expr { return x.CumSum(3) },

@@ -53,7 +53,7 @@ func (x Expr) Apply(op Op, others ...Expr) Expr {
 				return nil, errors.Errorf("operand %d: got integers, want floating-point numbers", i)
 			}
 			if op.Part != 0 && !n.Shape().Eq(shape) {
-				return nil, errors.Errorf("operand %d: got shape %v, want that of the result, %v, with parts",
+				return nil, errors.Errorf("operand %d: got shape %v, want the result's, %v, with parts",
 					i, n.Shape(), shape)
 			}
 		}

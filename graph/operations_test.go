@@ -102,7 +102,7 @@ func TestSoftmaxShifts(t *testing.T) {
 	}
 }
 
-// The gradient of Σ x·detach(x) is detach(x), half of that of Σ x².
+// The gradient of Σ x·detach(x) is detach(x), half of the gradient of Σ x².
 func TestDetach(t *testing.T) {
 	for _, kernels := range []bool{false, true} {
 		g := New(Float64, 1)
@@ -128,8 +128,8 @@ func TestDetach(t *testing.T) {
 	}
 }
 
-// TestAnyBroadcast: for any two shapes, either the result is that of NumPy, entry by entry, or the error is ours and
-// names both shapes. Gorgonia's own operations stretch some shapes that lack axes and not others.
+// TestAnyBroadcast: for any two shapes, either the result is NumPy's, entry by entry, or the error is ours and names
+// both shapes. Gorgonia's own operations stretch some shapes that lack axes and not others.
 func TestAnyBroadcast(t *testing.T) {
 	shapes := func(full ...int) (list [][]int) {
 		for from := range full {

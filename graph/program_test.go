@@ -169,8 +169,8 @@ func TestOutline(t *testing.T) {
 	}
 }
 
-// The memory planned on an outline is that of a graph of numbers, including gradients, and PlanBytes returns the same
-// for that graph.
+// The memory planned on an outline is the memory of a graph of numbers, including gradients, and PlanBytes returns the
+// same for that graph.
 func TestPlanBytes(t *testing.T) {
 	model := func(g *Graph) (loss, w Expr) {
 		s := g.Root()

@@ -60,8 +60,8 @@ func TestTrap10HashCollision(t *testing.T) {
 	}
 }
 
-// TestTrap10MergedOperation: the hashes of the inputs differ, but those of their squares are equal. Gorgonia returns
-// the first square for the second, before the graph shows any sign of it.
+// TestTrap10MergedOperation: the hashes of the inputs differ, but the hashes of their squares are equal. Gorgonia
+// returns the first square for the second, before the graph shows any sign of it.
 func TestTrap10MergedOperation(t *testing.T) {
 	build := func(g *Graph) (x, y, loss Expr) {
 		x, y = g.Root().Param("p12705", Const(2), 2), g.Root().Param("p38333", Const(5), 2)

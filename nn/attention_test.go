@@ -212,8 +212,8 @@ var diffLayerCases = []layerCase{
 	}},
 }
 
-// Where both maps of a pair are equal, 1 − λ of a map is left, which the norm removes: the result is that of softmax
-// attention with the pair's value, after the norm and times 1 − λ₀. λ is λ₀ if the vectors are 0.
+// Where both maps of a pair are equal, 1 − λ of a map is left, which the norm removes: the result is softmax
+// attention's with the pair's value, after the norm and times 1 − λ₀. λ is λ₀ if the vectors are 0.
 func TestI108EqualMaps(t *testing.T) {
 	d := shapes[0]
 	for block, initial := range map[int]float64{0: 0.2, 2: 0.8 - 0.6*math.Exp(-0.6)} {
@@ -492,8 +492,8 @@ func TestI66OwnGroupsAreSelfAttention(t *testing.T) {
 	}
 }
 
-// SelfAttention whose columns of keys and values repeat those of the groups computes the same, and the gradients of the
-// repeated columns add up to those of the groups.
+// SelfAttention whose columns of keys and values repeat the groups' computes the same, and the gradients of the
+// repeated columns add up to the groups' gradients.
 func TestI66RepeatedColumnsAreGroups(t *testing.T) {
 	d := sixHeads
 	for _, groups := range []int{1, 2, 3} {

@@ -298,7 +298,7 @@ func hasIDs(f *ast.FuncDecl) bool {
 	return false
 }
 
-// functions returns the functions and methods of the package in a directory, without those of its tests.
+// functions returns the functions and methods of the package in a directory, without its tests'.
 func functions(t *testing.T, dir string) (list []*ast.FuncDecl) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -560,7 +560,7 @@ func decodingEqualsForward(t *testing.T, d Dims, build func(at Site) Cached) (ca
 	return caches
 }
 
-// The rotating features of a group are those of a RoPE of their own size, and the others stay as they are.
+// The rotating features of a group turn as in a RoPE of their own size, and the others stay as they are.
 func TestI86TurnsTheFirstFeatures(t *testing.T) {
 	d := ropeDims
 	for _, kernels := range []bool{false, true} {

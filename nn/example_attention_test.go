@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// Four heads of queries share the keys and values of two groups: heads 0 and 1 those of the first, 2 and 3 those of the
-// second. The columns are 4·3 of queries, 2·3 of keys and 2·4 of values.
+// Four heads of queries share the keys and values of two groups: heads 0 and 1 share the first group's, 2 and 3 the
+// second's. The columns are 4·3 of queries, 2·3 of keys and 2·4 of values.
 func ExampleGroupedAttention() {
 	at := latentSite()
 	at.Heads = 4
@@ -55,7 +55,7 @@ func ExampleDiffAttention() {
 }
 
 // All scores are 0, and so are the logits of the gates: a token counts half as much for each token after it. A row
-// shows the share of the first token, then that of the others.
+// shows the share of the first token, then the others'.
 func ExampleForgettingAttention() {
 	at := site()
 	l := nn.NewForgettingAttention(at.At("attn"))

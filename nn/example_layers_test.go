@@ -619,7 +619,7 @@ func ExampleRouting() {
 	//   0.50  0.50  0.00
 }
 
-// Two tokens choose the first of two experts, with certainty: the loss is twice that of balanced experts.
+// Two tokens choose the first of two experts, with certainty: the loss is twice the loss of balanced experts.
 func ExampleBalance() {
 	z := site().Value("z", numbers(50, 0, 50, 0), 2, 2)
 	var b nn.Balance

@@ -372,9 +372,9 @@ func TestFormsAtTheCorners(t *testing.T) {
 }
 
 // TestKernelsLeaveNoStock: a layer on kernels consists of kernels, forward and backward, without Gorgonia's own
-// operations, except for those of the sum over its result. The product with a Gate, Smear and clamped experts have no
-// kernel; the vectors of λ in DiffAttention, the numbers that MultiToken adds, and the number for each token in GRPO
-// and for each text in DPO need none.
+// operations, except in the sum over its result. The product with a Gate, Smear and clamped experts have no kernel; the
+// vectors of λ in DiffAttention, the numbers that MultiToken adds, and the number for each token in GRPO and for each
+// text in DPO need none.
 func TestKernelsLeaveNoStock(t *testing.T) {
 	stock := func(c layerCase) (names []string, sum bool) {
 		g := graph.New(graph.Float32, 7)

@@ -76,8 +76,7 @@ var formulas = map[string]func(l, k graph.Expr) graph.Expr{
 	},
 }
 
-// Value and gradient of every formula with every pair of losses equal those of the reference form, in float64 and
-// float32.
+// Value and gradient of every formula with every pair of losses equal the reference form's, in float64 and float32.
 func TestLossesInFormulas(t *testing.T) {
 	const n, v = 8, 5
 	for _, dtype := range []graph.Dtype{graph.Float64, graph.Float32} {
@@ -150,8 +149,8 @@ func TestI62SquaredError(t *testing.T) {
 	}
 }
 
-// For two classes the loss of one logit is that of cross entropy with logits 0 and z. If it is right or wrong by far,
-// it is 0 or |z|.
+// For two classes the loss of one logit is the cross entropy of the logits 0 and z. If it is right or wrong by far, it
+// is 0 or |z|.
 func TestI63TwoClasses(t *testing.T) {
 	numbers, labels := []float64{0.7, -1.3, 2.1, -0.2, 1000, -1000, 1000, -1000}, []int{1, 0, 0, 1, 1, 0, 0, 1}
 	for _, dtype := range []graph.Dtype{graph.Float64, graph.Float32} {

@@ -164,8 +164,8 @@ func TestNormOfAnotherWidth(t *testing.T) {
 
 func rms(at Site) Layer { return NewRMSNorm(at) }
 
-// Without ε the size of a token is lost: the norm of c·x is that of x for c > 0, and the gradient is c times smaller
-// and has no component along x. With ε it has a component that ε leaves.
+// Without ε the size of a token is lost: the norm of c·x is the norm of x for c > 0, and the gradient is c times
+// smaller and has no component along x. With ε it has a component that ε leaves.
 func TestI64Scale(t *testing.T) {
 	x, delta := wave(24, 1.7), wave(24, 0.9)
 	moved := make([]float64, len(x))

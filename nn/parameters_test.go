@@ -418,8 +418,8 @@ func TestMixing(t *testing.T) {
 	}
 }
 
-// The mean number of keys is that of the tiles of the kernel, or of the visible keys where it gathers them, and T
-// without kernels. A mask that takes long to look at costs nothing.
+// The mean number of keys counts the tiles of the kernel, or of the visible keys where it gathers them, and T without
+// kernels. A mask that takes long to look at costs nothing.
 func TestMaskKeys(t *testing.T) {
 	d := Dims{Batch: 2, Context: 1024, Embd: 8, Heads: 2, QK: 4, V: 4, Inner: 3, Blocks: 1}
 	short := d
@@ -616,7 +616,7 @@ func TestI26MergeKeepsTheFunction(t *testing.T) {
 	}
 }
 
-// A layer whose shapes are not those of NewLoRA stays unchanged.
+// A layer with other shapes than NewLoRA's stays unchanged.
 func TestMergeLeavesWhatIsTorn(t *testing.T) {
 	for name, tear := range map[string]func(a *Adapter, other graph.Expr){
 		"no d":           func(a *Adapter, _ graph.Expr) { a.Down = graph.Expr{} },

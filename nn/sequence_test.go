@@ -376,7 +376,7 @@ func TestSharedValuesStepEqualsForward(t *testing.T) {
 	}
 }
 
-// Values of another width than those of the first block are an error that names both numbers.
+// Values of another width than the first block's are an error that names both numbers.
 func TestSharedValuesOfAnotherWidth(t *testing.T) {
 	g := graph.New(graph.Float64, 1)
 	at := newSite(g, shapes[0])
@@ -391,8 +391,8 @@ func TestSharedValuesOfAnotherWidth(t *testing.T) {
 	}
 }
 
-// With λ = (1, 0) every attention has its own values, as without the residual; with (0, 1) all have those of the
-// first, so that a matrix of the values of a later attention changes nothing.
+// With λ = (1, 0) every attention has its own values, as without the residual; with (0, 1) all have the first one's, so
+// that a matrix of the values of a later attention changes nothing.
 func TestI92Mixes(t *testing.T) {
 	d := shapes[0]
 	result := func(shared bool, lambda []float64, changed float64) []float64 {
@@ -1483,8 +1483,8 @@ func TestCarry(t *testing.T) {
 	}
 }
 
-// TestStateNorms: the norms of the states are those of the states that a layer hands on after each token, if every
-// token is a window of its own. Reading them changes no result.
+// TestStateNorms: the norms belong to the states that a layer hands on after each token, if every token is a window of
+// its own. Reading them changes no result.
 func TestStateNorms(t *testing.T) {
 	d := Dims{Batch: 2, Context: 5, Embd: 6, Heads: 2, QK: 3, V: 2, Blocks: 1}
 	for name, build := range recurrences() {
@@ -1541,7 +1541,7 @@ func handedOn(t *testing.T, build func(at Site) Cached, d Dims, kernels bool, x 
 			if err := s.Before.Tensor().Copy(state); err != nil {
 				t.Fatal(err)
 			}
-			if s.Before.Name() != "h.0.state" { // that of a convolution
+			if s.Before.Name() != "h.0.state" { // a convolution's
 				continue
 			}
 			size := state.Len() / d.Batch / d.Heads

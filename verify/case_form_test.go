@@ -47,7 +47,7 @@ func TestCollisionsAreBuiltAgain(t *testing.T) {
 	}
 }
 
-// If kernels compute something else, central differences still agree with autodiff, because they are those of the
+// If kernels compute something else, central differences still agree with autodiff, because they differentiate the
 // reference form.
 func TestDifferencesAreOfTheReference(t *testing.T) {
 	r, err := Case{Build: func(at nn.Site, x graph.Expr) graph.Expr {

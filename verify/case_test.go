@@ -181,7 +181,8 @@ func TestCaseHoles(t *testing.T) {
 	}
 }
 
-// Central differences find a wrong derivative: here that of a RowMax added to ln(1 + eˣ), which autodiff ignores.
+// Central differences find a wrong derivative: here the derivative of a RowMax added to ln(1 + eˣ), which autodiff
+// ignores.
 func TestCaseWithoutFormulas(t *testing.T) {
 	c := Case{Name: "half hidden", Build: func(at nn.Site, x graph.Expr) graph.Expr {
 		return x.Exp().Shift(1).Log().Add(x.RowMax()) // RowMax takes no part in differentiation

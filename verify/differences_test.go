@@ -36,7 +36,7 @@ func ownNorm(change func(x, y graph.Expr) graph.Expr) gpt.Config {
 func unchanged(_, y graph.Expr) graph.Expr { return y }
 
 // A model with a part that has no formula is compared with central differences, and the report states that. A part
-// fails if its gradient is not that of its value, or if its kernels differ from its reference form.
+// fails if its gradient does not belong to its value, or if its kernels differ from its reference form.
 func TestCheckOwnParts(t *testing.T) {
 	attention := small(func(c *gpt.Config) {
 		c.Attention, c.Activation = "mean", "relu" // which has bends
@@ -101,8 +101,8 @@ func TestCheckOwnParts(t *testing.T) {
 	}
 }
 
-// The sizes at the site are those of the Case, and otherwise those of DefaultDims: odd and all different, with at least
-// three heads. A gradient that is wrong only for groups of two heads is found with four heads, not with two.
+// The sizes at the site are the Case's, and otherwise DefaultDims: odd and all different, with at least three heads. A
+// gradient that is wrong only for groups of two heads is found with four heads, not with two.
 func TestCaseDims(t *testing.T) {
 	d := DefaultDims()
 	sizes := []int{d.Batch, d.Context, d.Embd, d.Heads, d.QK, d.V, d.Inner}

@@ -79,7 +79,8 @@ func (m Model) subject() (subject, error) {
 	case len(m.Targets) != n:
 		return subject{}, errors.Errorf("verify: Model.Targets: got %d, want as many as Tokens, %d", len(m.Targets), n)
 	case len(m.Parameters) == 0:
-		return subject{}, errors.New("verify: Model.Parameters: got none, want those of NewModel or ParametersOf")
+		return subject{}, errors.New(
+			"verify: Model.Parameters: got none, want the parameters of NewModel or ParametersOf")
 	}
 	return subject{
 		parameters: m.Parameters, text: hand.Text{Tokens: m.Tokens, Targets: m.Targets},

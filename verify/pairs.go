@@ -63,9 +63,10 @@ func (m Pairs) subject() (subject, error) {
 	m.Config = m.Config.Resolved()
 	switch {
 	case len(m.Pairs) == 0:
-		return subject{}, errors.New("verify: Pairs.Pairs: got none, want those of NewPairs or your own")
+		return subject{}, errors.New("verify: Pairs.Pairs: got none, want the pairs of NewPairs or your own")
 	case len(m.Parameters) == 0:
-		return subject{}, errors.New("verify: Pairs.Parameters: got none, want those of NewPairs or ParametersOf")
+		return subject{}, errors.New(
+			"verify: Pairs.Parameters: got none, want the parameters of NewPairs or ParametersOf")
 	}
 	return subject{
 		parameters: m.Parameters, text: m.text(), seed: m.Seed, precision: m.Config.Precision,

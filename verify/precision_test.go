@@ -16,8 +16,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// TestProductsInBF16 checks that every entry of y = x·w, Δ·wᵀ and xᵀ·Δ is as near to that of float64 as the rounding of
-// its operands allows, (2u + u²)|A||B|, and that of sums in float32; and that it is not nearer than without rounding.
+// TestProductsInBF16 checks that every entry of y = x·w, Δ·wᵀ and xᵀ·Δ is as near to float64's as the rounding of its
+// operands, (2u + u²)|A||B|, and of sums in float32 allows; and that it is not nearer than without rounding.
 func TestProductsInBF16(t *testing.T) {
 	const n, in, out = 45, 300, 37
 	x, w, delta := fixture.Random("x", n, in), fixture.Random("w", in, out), fixture.Random("delta", n, out)

@@ -7,7 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/published"
 )
 
-// publishedConfigs returns a small config.json of every family whose equations differ from those of TestCheck.
+// publishedConfigs returns a small config.json of every family whose equations differ from TestCheck's.
 func publishedConfigs() map[string]string {
 	const sizes = `"vocab_size": 7, "max_position_embeddings": 5, "hidden_size": 12, "intermediate_size": 7, ` +
 		`"num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 6, "rope_theta": 50, `
@@ -52,7 +52,7 @@ func publishedConfigs() map[string]string {
 	}
 }
 
-// Every gradient of a published network agrees with those of the other roads.
+// Every gradient of a published network agrees with the other roads' gradients.
 func TestPublishedFamilies(t *testing.T) {
 	for name, config := range publishedConfigs() {
 		t.Run(name, func(t *testing.T) {

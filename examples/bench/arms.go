@@ -28,7 +28,7 @@ func (o options) variants() (arms []lab.Arm) {
 }
 
 // ratios times a configuration and variants of it in turn, and prints their times as multiples of the first. The
-// intervals are those of the mean logarithm of the ratios of each turn.
+// intervals are of the mean logarithm of the ratios of each turn.
 func (o options) ratios(w io.Writer, c gpt.Config, decode bool) error {
 	size, what, timed := turn, "step", stepping
 	if decode {

@@ -124,7 +124,7 @@ func TestGoMLXRow(t *testing.T) {
 	}
 }
 
-// The loss of the first batch is that of the weights: about ln V of random weights.
+// The loss of the first batch follows from the weights: about ln V of random weights.
 func TestFirstLoss(t *testing.T) {
 	c := shapes()["char"]
 	c.NLayer, c.BatchSize = 1, 2

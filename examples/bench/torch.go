@@ -20,7 +20,7 @@ type torch string
 // probed is the number of threads that PyTorch is tried with.
 const probed = 2
 
-// findTorch looks for PyTorch of any version in the named interpreter, or else in those of the system, where it may be
+// findTorch looks for PyTorch of any version in the named interpreter, or else in the system's, where it may be
 // missing. It returns a description of it, because its BLAS determines its speed.
 func findTorch(python string) (t torch, version string, err error) {
 	candidates := []string{python}

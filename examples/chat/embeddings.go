@@ -176,7 +176,7 @@ func (s *server) embed(w http.ResponseWriter, h *http.Request, v *visit) error {
 				return err
 			}
 			if q.dimensions != nil && *q.dimensions != len(vector) {
-				return invalid("dimensions", "got %d, want %d, those of the model", *q.dimensions, len(vector))
+				return invalid("dimensions", "got %d, want the model's %d", *q.dimensions, len(vector))
 			}
 			tokens += len(ids)
 			list = append(list, map[string]any{"object": "embedding", "index": i, "embedding": encoded(vector,

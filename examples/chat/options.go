@@ -78,7 +78,7 @@ func (o *options) flags(stderr io.Writer) *program.FlagSet {
 			"address such as :8080, which is for this machine alone; 0.0.0.0:8080 is for others, too")
 		fs.StringVar(&o.key, "key", "", "the key that clients must send; by default none")
 		fs.StringVar(&o.alias, "alias", "", "the name of the model in requests and answers, or several with commas "+
-			"between them; by default that of its folder")
+			"between them; by default the folder's")
 		fs.StringVar(&o.cors, "cors", "",
 			"an origin such as https://example.org whose pages may use the server; * is all")
 		fs.StringVar(&o.pooling, "pooling", "mean",

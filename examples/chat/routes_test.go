@@ -140,7 +140,7 @@ func TestHealthMetricsAndLog(t *testing.T) {
 	}
 }
 
-// Several answers differ, the first is that of a request for one, and a stream has all of them. They need places.
+// Several answers differ, a request for one gets the first of them, and a stream has all of them. They need places.
 func TestChoices(t *testing.T) {
 	s, url := served(t, "-lanes", "3", "-queue", "1")
 	for place, prompt := range map[string]string{"/v1/chat/completions": hi, "/v1/completions": `"prompt":"Hi"`} {

@@ -24,8 +24,8 @@ type echoedReply struct {
 	}
 }
 
-// With echo, logprobs has the tokens of the prompt before those of the answer: the first without a probability, each
-// other one with that which it has when it is drawn.
+// With echo, logprobs has the tokens of the prompt before the answer's tokens: the first without a probability, each
+// other one with the probability that it has when it is drawn.
 func TestEchoWithLogprobs(t *testing.T) {
 	s, url := served(t)
 	ids, err := s.tok.Encode("~")

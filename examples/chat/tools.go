@@ -69,7 +69,7 @@ func readTools(raw json.RawMessage) (list []tool, err error) {
 	return list, nil
 }
 
-// choose returns the tools that an answer may call, and those of which it must call one.
+// choose returns the tools that an answer may call, and the tools of which it must call one.
 func choose(raw json.RawMessage, tools []tool) (may, must []tool, err error) {
 	var word string
 	var named struct {

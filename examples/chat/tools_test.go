@@ -149,7 +149,7 @@ func TestCallsAreHeard(t *testing.T) {
 	}
 }
 
-// The style is that of the template, and a template without tools is refused.
+// The style is the template's, and a template without tools is refused.
 func TestStyles(t *testing.T) {
 	e := engineOf(t, "100")
 	for marks, want := range map[string]string{

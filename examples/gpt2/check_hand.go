@@ -11,7 +11,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// byHand compares autodiff's gradients at these weights with those of the formulas by hand.
+// byHand compares autodiff's gradients at these weights with the gradients by hand.
 func (c *checking) byHand() {
 	const what = "gradients of the first block, against those by hand"
 	ids, err := c.few()

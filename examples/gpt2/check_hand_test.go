@@ -10,7 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify"
 )
 
-// The first block of a model with one block has the same loss as the model, with all tokens or only those of the text.
+// The first block of a model with one block has the same loss as the model, with all tokens or only the text's.
 func TestFirstBlock(t *testing.T) {
 	for _, head := range []string{"tied", "linear"} {
 		c := small()

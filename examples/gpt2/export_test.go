@@ -72,7 +72,7 @@ func TestTrainsWhatExports(t *testing.T) {
 	}
 }
 
-// The vocabulary is that of the tokenizer, whatever the preset's is, unless the flag asks for more rows.
+// The vocabulary is the tokenizer's, whatever the preset's is, unless the flag asks for more rows.
 func TestTrainVocabulary(t *testing.T) {
 	data := written(t, strings.Repeat("the hen has a nest\n", 40))
 	for want, more := range map[int][]string{260: nil, 264: {"-vocab_size", "264"}} {

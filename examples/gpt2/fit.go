@@ -242,7 +242,7 @@ func (t *training) draw() {
 	}), lossFile))
 }
 
-// results writes the model, or its adapter, and that of the averaged weights.
+// results writes the model, or its adapter, and the model of the averaged weights.
 func (t *training) results() error {
 	c := t.Config()
 	if c.EMA > 0 {

@@ -100,7 +100,7 @@ func oddMatrices(path, dtype string) (string, error) {
 
 // exportable returns an error if no published family has such a network. It is called before a training, not after it.
 func exportable(c gpt.Config) error {
-	c.VocabSize = max(c.VocabSize, 1) // 0 means that of the text
+	c.VocabSize = max(c.VocabSize, 1) // 0 means the text's
 	_, err := published.ModelType(c)
 	return err
 }

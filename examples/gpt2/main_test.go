@@ -92,7 +92,7 @@ func TestWriteToTheEnd(t *testing.T) {
 	}
 }
 
-// The loss of a text is that of its tokens, each given the tokens before it in its window.
+// The loss of a text is the mean of its tokens, each given the tokens before it in its window.
 func TestEval(t *testing.T) {
 	dir, s := made(t), speech()[:300]
 	m, tok, err := published.Open(dir)
@@ -656,7 +656,7 @@ func TestPatienceAndAverages(t *testing.T) {
 			!strings.Contains(out, "\nstep "+best+": val loss ") {
 			t.Fatalf("%s: want a stop before step 40 and the weights of step %s in\n%s", how[0], best, out)
 		}
-		// The saved weights are those of a run that ends at that step.
+		// The saved weights are the weights of a run that ends at that step.
 		called(t, slices.Concat(steps, how, []string{"-max_iters", best, "-out_dir", at + best})...)
 		from := func(dir string) []string {
 			if how[0] == "-full" {

@@ -93,7 +93,7 @@ func (o *options) blockFlag(fs *flag.FlagSet) {
 	fs.IntVar(&o.config.BlockSize, "block_size", 0, "context length in tokens; 0 means the model's")
 }
 
-// dataFlag adds -data, whose earlier name was that of the command.
+// dataFlag adds -data, whose earlier name was the command's.
 func (o *options) dataFlag(fs *program.FlagSet, about string) {
 	fs.Group("data", "the text", func(fs *flag.FlagSet) { fs.StringVar(&o.data, "data", o.data, about) })
 	if o.task != "check" && o.task != "resume" {
@@ -107,8 +107,8 @@ func (o *options) weightsFlag(fs *flag.FlagSet) {
 		"bf16, int8 with a scale for every output, or int4 with one for every 32 inputs")
 }
 
-// tuningFlags adds the flags of a training of a model, whose network is that of the folder. leaveOut names fields of
-// the training that the task does not read.
+// tuningFlags adds the flags of a training of a model, whose network the folder gives. leaveOut names fields of the
+// training that the task does not read.
 func (o *options) tuningFlags(fs *program.FlagSet, leaveOut ...string) {
 	o.modelFlags(fs, false)
 	fs.Group("model", "the model", func(fs *flag.FlagSet) {

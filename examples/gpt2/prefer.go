@@ -81,7 +81,7 @@ func dpo(ctx context.Context, o options, s source, from resumed, stdout, stderr 
 	}
 	bar.Close()
 	if d.Cut > 0 {
-		fmt.Fprintf(stdout, "prompts cut at their beginning to a context of %d tokens: those of %s answers\n",
+		fmt.Fprintf(stdout, "prompts cut at their beginning to a context of %d tokens: before %s answers\n",
 			d.Config().BlockSize, program.Thousands(d.Cut))
 	}
 	what := o.tuned(s, from, d.Trainer)

@@ -34,8 +34,8 @@ type source struct {
 	template chat.Template
 }
 
-// merged returns the model with its adapter, if there is one, merged into its weights. Those of a GGUF file are read
-// into numbers.
+// merged returns the model with its adapter, if there is one, merged into its weights. The weights of a GGUF file are
+// read into numbers.
 func (s source) merged(o options) (m *gpt.Model, err error) {
 	files := s.Source
 	if o.config.BlockSize > 0 {

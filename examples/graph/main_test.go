@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The table is that of the network in the flags, the picture that of the given scope; -help lists no training flags.
+// The table shows the network in the flags, and the picture the given scope; -help lists no training flags.
 func TestRun(t *testing.T) {
 	for word, args := range map[string][]string{
 		"h.2.mlp.c_proj": {"-n_layer", "3"}, "digraph": {"-dot", "h.0", "-kernels=false"},

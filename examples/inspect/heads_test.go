@@ -25,7 +25,7 @@ func painted(t *testing.T, tokens []string, layers []page.Layer) image.Image {
 	return p
 }
 
-// A weight of exactly 0 has a separate colour, far from that of a weight near 0.
+// A weight of exactly 0 has a separate colour, far from the colour of a weight near 0.
 func TestZeroIsNoSmallWeight(t *testing.T) {
 	tokens, layers := []string{"a", "b"}, []page.Layer{{Name: "h.0", Heads: [][][]float64{{{1, 0}, {1.23456e-12, 1}}}}}
 	p, l := painted(t, tokens, layers), layoutOf(tokens, 1)

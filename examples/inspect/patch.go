@@ -59,9 +59,9 @@ func (o *patching) patch(w io.Writer) error {
 		return err
 	}
 	all := e.Clean - e.Corrupt
-	fmt.Fprintf(w, "The logit of %s minus that of %s is %.4f after %q, and %.4f after %q. "+
+	fmt.Fprintf(w, "The logit of %s minus the logit of %s is %.4f after %q, and %.4f after %q. "+
 		"The fraction of the difference, in %%,\n"+
-		"that is restored when one activation of the second text is replaced by that of the first\n\n",
+		"that is restored when one activation of the second text is replaced by the first text's\n\n",
 		quoted(tok, q.Right), quoted(tok, q.Wrong), e.Clean, o.prompt, e.Corrupt, o.corrupt)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, id := range q.Clean {

@@ -41,7 +41,7 @@ func ablated(loss float64, without []inspect.Ablation) heatmap {
 // back returns the heatmap of the fraction of the answer that each activation restores, in percent.
 func back(e inspect.Effects, tokens []string) heatmap {
 	h := heatmap{title: "Where the answer comes from", columns: tokens, unit: " %",
-		about: "the fraction of the answer that is restored if an activation at a token is that of the prompt"}
+		about: "the fraction of the answer that is restored if an activation at a token is the prompt's"}
 	for _, one := range e.All {
 		row := make([]float64, len(one.By))
 		for i, by := range one.By {

@@ -205,8 +205,8 @@ func TestReportCanBeCited(t *testing.T) {
 	}
 }
 
-// -parts all has an arm for every variant of every list but those of the baseline and those that it makes impossible;
-// measures have values, also those that need time.
+// -parts all has an arm for every variant of every list, except the baseline's and the variants that it makes
+// impossible; measures have values, also those that need time.
 func TestParts(t *testing.T) {
 	args := quick(t, "-parts", "all")
 	o, err := asked(t, args)

@@ -144,7 +144,7 @@ func (o *options) armFlags(fs *flag.FlagSet) {
 		"modern; by default "+defaultArms)
 	fs.StringVar(&o.parts, "parts", "", `variants of these parts, such as "attention,norm", or single ones, such as `+
 		`"rope" or "head=linear"; "all" for every part`)
-	fs.BoolVar(&o.cross, "cross", false, "combine the variants of every part with those of the others")
+	fs.BoolVar(&o.cross, "cross", false, "combine the variants of every part with all variants of the other parts")
 	fs.StringVar(&o.until, "until", "", `"told" adds seeds to the arms without a verdict, at the numbers of -looks`)
 	fs.IntVar(&o.maxSeeds, "max_seeds", 16, "with -until: the last number of seeds")
 	fs.StringVar(&o.looks, "looks", "4,8,16", "with -until: the numbers of seeds, up to max_seeds; of tasks 6,10,16")
@@ -173,7 +173,7 @@ func (o *options) studyFlags(fs *flag.FlagSet) {
 func (o *options) running(fs *flag.FlagSet) {
 	fs.StringVar(&o.dir, "out_dir", "out/lab", "directory of the results, which several processes may share")
 	fs.IntVar(&o.jobs, "jobs", 1, "trials at once, which divide the threads")
-	fs.StringVar(&o.share, "part", "", "first trials to do, i/n such as 2/4; by default those of mpirun or Slurm")
+	fs.StringVar(&o.share, "part", "", "first trials to do, i/n such as 2/4; by default as mpirun or Slurm say")
 	fs.StringVar(&o.events, "tensorboard", "", "directory for the curves as event files of TensorBoard")
 	fs.BoolVar(&o.report, "report", false, "only write the report of the results in out_dir")
 	fs.BoolVar(&o.asJSON, "json", false, "print data instead of a table")

@@ -68,7 +68,7 @@ func (s *summary) forest(w io.Writer) error {
 	return picture.Write(w, 18*vg.Centimeter, height, p.Draw)
 }
 
-// mostCurves is the number of curves in a picture: that of the baseline and those of the arms with the lowest loss.
+// mostCurves is the number of curves in a picture: of the baseline, and of the arms with the lowest loss.
 const mostCurves = 6
 
 // mostLetters is the number of letters of an arm's name in a legend.

@@ -64,8 +64,8 @@ func taskName(text string) string {
 	return name
 }
 
-// ranked compares the scores of a study with those of a table, by Spearman's rank correlation, the correlation of the
-// ranks. It is 0 where one of the two tables has no order.
+// ranked compares the scores of a study with the scores of a table, by Spearman's rank correlation, the correlation of
+// the ranks. It is 0 where one of the two tables has no order.
 type ranked struct {
 	File   string             `json:"file"`
 	Scores int                `json:"scores"` // that both tables have

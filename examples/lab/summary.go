@@ -55,7 +55,7 @@ type row struct {
 	Diverged    int                `json:"diverged,omitempty"`
 	Changes     []string           `json:"changes,omitempty"` // of the baseline's configuration, field=value
 	Parameters  int64              `json:"parameters"`
-	More        float64            `json:"more,omitempty"` // parameters / those of the baseline − 1, beyond 1 %
+	More        float64            `json:"more,omitempty"` // parameters / the baseline's − 1, beyond 1 %
 	Work        gpt.Work           `json:"flops_per_token"`
 	Steps       float64            `json:"steps"`
 	Tokens      float64            `json:"tokens"`

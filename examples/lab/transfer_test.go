@@ -69,7 +69,7 @@ func TestTransfer(t *testing.T) {
 	}
 }
 
-// The best rate is that of the lowest loss, the edge is marked, and the powers are those of the coordinates.
+// The best rate has the lowest loss, the edge is marked, and the powers belong to the coordinates.
 func TestTransferLines(t *testing.T) {
 	rates := []float64{0.1, 0.2, 0.4}
 	all := transfer{

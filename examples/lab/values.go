@@ -77,8 +77,8 @@ func (o *options) early() error {
 	return err
 }
 
-// share returns the part of the trials with which this process begins, and the number of processes: those of -part, or
-// of the environment of mpirun, srun or a Slurm array.
+// share returns the part of the trials with which this process begins, and the number of processes. They come from
+// -part, or from the environment of mpirun, srun or a Slurm array.
 func share(flag string) (part, of int, err error) {
 	if flag != "" {
 		i, n, _ := strings.Cut(flag, "/")

@@ -92,7 +92,7 @@ func (s *summary) markdown(w io.Writer) error {
 // trained writes what every arm is: the configuration of the baseline, the changes of the others, and the work.
 func (t table) trained(b *strings.Builder) {
 	fmt.Fprintf(b, "\n## The arms on %s\n\n", escaped(t.Text))
-	b.WriteString("FLOPs are those of matrix products for a token: with weights, between tokens as far as the mask " +
+	b.WriteString("FLOPs count the matrix products for a token: with weights, between tokens as far as the mask " +
 		"lets them meet, and of the optimizer.\n\n| arm | changes | FLOPs/token | weights | tokens | optimizer |\n" +
 		"|---|---|---:|---:|---:|---:|\n")
 	for _, r := range t.Rows {

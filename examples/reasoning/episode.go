@@ -58,7 +58,7 @@ func (a *agent) play(rng *rand.Rand, s *search.Sampler, given bool) (e episode, 
 	return e, nil
 }
 
-// skip draws the random numbers of play: those of the questions, and one for every token.
+// skip draws the random numbers of play: the questions, and one for every token.
 func (a *agent) skip(rng *rand.Rand, s *search.Sampler) error {
 	for range a.batch {
 		a.question(rng)

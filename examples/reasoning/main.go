@@ -1,6 +1,6 @@
 // Reasoning teaches a small GPT to think before it answers whether a string of bits has an odd number of ones. Its
-// thoughts are tokens without a loss, or imitate those of a careless teacher; then rewards for right answers alone
-// make the model better than its teacher.
+// thoughts are tokens without a loss, or imitate a careless teacher's; then rewards for right answers alone make the
+// model better than its teacher.
 //
 //	go run ./examples/reasoning                            # both stages, every objective, one table
 //	go run ./examples/reasoning -objective ppo -bits 10    # one of reinforce, reinforce_baseline, ppo

@@ -20,7 +20,7 @@ type options struct {
 	slip, learningRate, rewardRate, clip      float64
 	seed                                      uint64
 	outDir, preset                            string
-	network                                   parts.Stack // of -preset; its sizes are those of the flags
+	network                                   parts.Stack // of -preset, in the sizes of the flags
 	resume                                    bool
 }
 

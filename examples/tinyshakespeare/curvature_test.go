@@ -38,7 +38,7 @@ func curvatures(t *testing.T, dir string) (list []float64) {
 }
 
 // A run that measures its curvature ends with the same bits as another, on any number of threads. If it is interrupted
-// while it measures, and is resumed, its measurements are those of an undisturbed run.
+// while it measures, and is resumed, it measures what an undisturbed run measures.
 func TestCurvature(t *testing.T) {
 	plain, measured, halves := t.TempDir(), t.TempDir(), t.TempDir()
 	mustDo(t, small(t, plain)...)

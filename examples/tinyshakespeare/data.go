@@ -25,8 +25,8 @@ func unit(tok text.Tokenizer) string {
 	return "token"
 }
 
-// open returns the tokens to train on: those of shards, or of a text with the tokenizer named by -tokenizer. A resumed
-// run takes both from its checkpoint; another text in -data is an error.
+// open returns the tokens to train on: of shards, or of a text with the tokenizer that -tokenizer names. A resumed run
+// takes both from its checkpoint; another text in -data is an error.
 func (o options) open(
 	ctx context.Context, blockSize int, saved *checkpoint.Checkpoint, stderr io.Writer,
 ) (s corpus.Source, c text.Corpus, tok text.Tokenizer, err error) {
@@ -72,7 +72,7 @@ func (o options) tokenizerOf(s corpus.Source, saved *checkpoint.Checkpoint) (tex
 	return kind.New(s.Text)
 }
 
-// hasKind returns an error if -tokenizer names a kind other than that of the given tokenizer.
+// hasKind returns an error if -tokenizer names another kind than the given tokenizer's.
 func (o options) hasKind(tok text.Tokenizer) error {
 	var was text.Kind
 	data, err := tok.MarshalJSON()

@@ -96,7 +96,7 @@ func evaluate(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *repor
 	return nil
 }
 
-// alone saves a model alone in a directory of its own in out_dir, as that of the trainer's step.
+// alone saves a model alone in a directory of its own in out_dir, under the trainer's step.
 func (r *report) alone(name string, m *gpt.Model) error {
 	files, err := m.Files(r.trainer.Tokenizer)
 	if err != nil {

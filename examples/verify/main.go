@@ -193,7 +193,7 @@ func together(flags *program.FlagSet, saved bool) (err error) {
 		case slices.Contains(other, f.Name):
 			err = errors.Errorf("-%s: without -replay it has no effect; give both", f.Name)
 		case saved && !slices.Contains([]string{"model", "data", "loss", "json", "batch_size", "seed"}, f.Name):
-			err = errors.Errorf("-%s: the network is that of -model; give one of the two", f.Name)
+			err = errors.Errorf("-%s: -model has the network; give one of the two", f.Name)
 		case !saved && f.Name == "data":
 			err = errors.New("-data: without -model the batch is random; give both")
 		}

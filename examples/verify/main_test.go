@@ -153,7 +153,7 @@ func TestMistakes(t *testing.T) {
 		{[]string{"foo"}, `unexpected argument "foo"`},
 		{[]string{"-all", "-json"}, "-json: -all checks every layer on its own"},
 		{[]string{"-all", "-n_layer", "1"}, "-n_layer: -all checks"},
-		{[]string{"-model", "nowhere", "-attention", "bigbird"}, "-attention: the network is that of -model"},
+		{[]string{"-model", "nowhere", "-attention", "bigbird"}, "-attention: -model has the network"},
 		{[]string{"-data", "input.txt"}, "-data: without -model"},
 		{[]string{"-page", "x.html", "-exact"}, "-exact: -page writes a page about the papers and takes no other flag"},
 	} {

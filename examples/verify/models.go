@@ -100,8 +100,8 @@ func (m whole) parts() (list []string) {
 	return list
 }
 
-// randomModel returns a model with the given part: of random sizes that this part allows, and with those of some
-// random further parts and settings that fit.
+// randomModel returns a model with the given part, in random sizes that this part allows. Of some random further parts
+// and settings it has those that fit.
 func randomModel(random *rand.Rand, k kind, part string) (m whole, err error) {
 	const attempts = 100
 	for i := range attempts {

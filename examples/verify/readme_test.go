@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// The README quotes the table: its lines are those of the program, except for digits of rounding, and so is the number
-// of omitted rows. No line is wider than a laptop's terminal of 100 columns.
+// The README quotes the table: its lines are the program's, except for digits of rounding, and so is the number of
+// omitted rows. No line is wider than a laptop's terminal of 100 columns.
 func TestReadme(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
 	if err != nil {

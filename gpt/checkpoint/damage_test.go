@@ -69,7 +69,7 @@ func TestEveryBit(t *testing.T) {
 }
 
 // TestFallBack: damage to the newest checkpoint is reported, and the previous one is loaded. If all are damaged, the
-// error differs from that of an empty directory.
+// error differs from an empty directory's.
 func TestFallBack(t *testing.T) {
 	d, path := twoSaved(t)
 	newest := filepath.Join(path, stepName(2))

@@ -18,8 +18,8 @@ const (
 	maxOpen    = 1000 // number of files that are opened
 )
 
-// openFolder opens the folder dir at path as that of a published model, with its files of text and weights. The error
-// is ErrNone if the folder has no weights, or has a manifest and is therefore a renamed checkpoint.
+// openFolder opens the folder dir at path as a published model's, with its files of text and weights. The error is
+// ErrNone if the folder has no weights, or has a manifest and is therefore a renamed checkpoint.
 func openFolder(dir fs.FS, path string, fits []Fit) (*Checkpoint, error) {
 	names, _ := list(dir, "") // load has already returned the error, if any
 	// Files of weights, or their index.

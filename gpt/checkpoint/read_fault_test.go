@@ -163,7 +163,7 @@ func TestCloseFault(t *testing.T) {
 	}
 }
 
-// A folder is that of a model if it has weights and no manifest. Otherwise the error says whether weights are missing.
+// A folder holds a model if it has weights and no manifest. Otherwise the error says whether weights are missing.
 func TestFolderKinds(t *testing.T) {
 	const model, none, weightless = "a model", "no checkpoint", "config.json without weights"
 	pipe := fstest.MapFS{configName: {}, "a.safetensors": {Mode: fs.ModeNamedPipe}}

@@ -10,8 +10,8 @@ import (
 )
 
 // Beam searches for the likeliest continuation of the prompt by at most n tokens, with B hypotheses. It returns them
-// without the prompt, best first. The search is that of search.Beam, which ends a text with any of the stop tokens.
-// Beam first discards the texts. Afterwards the hypotheses cannot be continued: call Reset or Generate.
+// without the prompt, best first. search.Beam does the search, and ends a text with any of the stop tokens. Beam first
+// discards the texts. Afterwards the hypotheses cannot be continued: call Reset or Generate.
 func (s *Session) Beam(
 	ctx context.Context, prompt []int, n int, rank search.Rank, stop ...int,
 ) ([]search.Hypothesis, error) {

@@ -9,7 +9,7 @@ import (
 )
 
 // window holds the context, that is, the tokens from which the next ones are predicted, and the programs that append to
-// it. Lists of tokens are ordered by position: first those of all texts at one position, then those at the next.
+// it. Lists of tokens are ordered by position: first the tokens of all texts at one position, then at the next.
 type window struct {
 	batch, size int            // number of texts, of tokens that the context holds
 	vocabulary  int            // V

@@ -31,7 +31,7 @@ func (s *Session) Generate(
 // Continue is like Generate, but appends the tokens, which may be empty, to the texts so far, including the tokens
 // drawn last: the next turn of a conversation, or more of the same text. Texts that ended at different tokens are an
 // error, because the shorter ones have been filled up. Tokens that fill the context replace all earlier ones only if
-// those of every text do.
+// the tokens of every text do.
 func (s *Session) Continue(
 	ctx context.Context, tokens [][]int, n int, samplers []*search.Sampler, stop ...int,
 ) iter.Seq2[Token, error] {

@@ -22,7 +22,7 @@ func hiddens(t *testing.T, r *Reader, tokens []int) (rows [][]float64) {
 	return rows
 }
 
-// The hidden values of a text, read in pieces, are those of a forward pass over all of it, from text to text.
+// The hidden values of a text, read in pieces, equal the values of a forward pass over all of it, from text to text.
 func TestHiddenIsForward(t *testing.T) {
 	const context = 45
 	n := network(t, context)

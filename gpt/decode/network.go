@@ -36,7 +36,7 @@ type Layers interface {
 	// Cached reports whether all layers can Step.
 	Cached() bool
 	// Step returns the last hidden values of n new tokens of every text, from position at on. It reads the keys and
-	// values of the earlier ones in the caches, and appends those of the new ones.
+	// values of earlier tokens in the caches, and appends the new tokens'.
 	Step(tokens, at graph.Expr) graph.Expr
 	// Predict returns the logits (n, V) of n hidden values.
 	Predict(hidden graph.Expr) graph.Expr
@@ -46,7 +46,7 @@ type Layers interface {
 func (n Network) Check(batch int) error {
 	switch {
 	case n.Graph == nil:
-		return errors.New("network: graph: got nil, want that of a model")
+		return errors.New("network: graph: got nil, want a model's")
 	case n.Build == nil:
 		return errors.New("network: nothing builds the layers (nil)")
 	case batch < 1 || n.Context < 1 || n.Vocabulary < 1:

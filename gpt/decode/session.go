@@ -101,8 +101,8 @@ func (s *Session) Feed(rows ...[]int) (graph.Tensor, error) {
 	return s.feed()
 }
 
-// feed appends the tokens that wait and returns the logits. It takes the same number of every row: that of the row with
-// the fewest. Rows without any, whose texts have ended, are filled up.
+// feed appends the tokens that wait and returns the logits. It takes the same number of every row, as many as the row
+// with the fewest has. Rows without any, whose texts have ended, are filled up.
 func (s *Session) feed() (graph.Tensor, error) {
 	n := s.context.size
 	for _, r := range s.rows {

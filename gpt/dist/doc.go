@@ -27,7 +27,7 @@ type Group interface {
 	// Gather completes x, of which every rank has the part that Scatter would compute on it.
 	Gather(x []float32, borders []int) error
 
-	// Share replaces x with that of rank root. All slices must have the same length.
+	// Share replaces x with the x of rank root. All slices must have the same length.
 	Share(x []float32, root int) error
 
 	// Barrier returns when all ranks have called it.

@@ -88,8 +88,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Fast sums are those of the engine, in pieces, for two ranks and more; a link that adds two slices does so for all
-// others.
+// Fast sums are the engine's, in pieces, for two ranks and more; a link that adds two slices does so for all others.
 func TestEngineAdds(t *testing.T) {
 	const n = large + 5
 	for _, ranks := range []int{2, 4} {

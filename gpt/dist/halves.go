@@ -27,7 +27,7 @@ func (g *group) rounds() (list []halves) {
 	return list
 }
 
-// split returns the half that this rank keeps, and that of its peer.
+// split returns the half that this rank keeps, and its peer's.
 func (g *group) split(bit int, h halves, x []float32, borders []int) (mine, theirs []float32) {
 	mine, theirs = x[borders[h.first]:borders[h.middle]], x[borders[h.middle]:borders[h.last]]
 	if g.Rank()&bit != 0 {

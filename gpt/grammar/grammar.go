@@ -1,4 +1,4 @@
-// Package grammar restricts texts that a model writes to those of a grammar: any object of JSON, or the values of a
+// Package grammar restricts what a model writes to the texts of a grammar: any object of JSON, or the values of a
 // schema. Start with JSON or Schema; the Matcher of a Grammar is a rule of a search.Sampler.
 //
 // A grammar is an automaton over bytes with a stack. Before each token it follows every text of the vocabulary, which
@@ -79,7 +79,7 @@ func (g *Grammar) check() error {
 	return nil
 }
 
-// start returns the states before a text, that of the shortest first.
+// start returns the states before a text, the state of the shortest first.
 func (g *Grammar) start() (list []*state) {
 	for _, a := range g.list {
 		var s *state
@@ -108,7 +108,7 @@ type set interface {
 	// shortest returns the number of bytes of the shortest value with at most depth objects and lists inside each
 	// other.
 	shortest(depth int) int
-	// begin appends the states after the first byte of a value, before those of next.
+	// begin appends the states after the first byte of a value, before the states of next.
 	begin(b byte, depth int, next *state, out []*state) []*state
 }
 

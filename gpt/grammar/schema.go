@@ -241,7 +241,7 @@ func (r *reader) ofType(at, t string, o field.Object) (set, error) {
 	return r.number(s).set, err
 }
 
-// anything returns the node of the schema of a key, or that of all values.
+// anything returns the node of the schema of a key, or the node of all values.
 func (r *reader) anything(at string, o field.Object, key string) (*node, error) {
 	if !o.Has(key) {
 		return r.everything(), nil

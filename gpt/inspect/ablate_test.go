@@ -19,8 +19,8 @@ func digits(n int) (s text.Tokens) {
 	return s
 }
 
-// With nothing ablated, the loss is the model's. Without a part, it is that of a model in which the part is replaced
-// with zero or its mean, to the bit, also in batches whose last one has rows without a block.
+// With nothing ablated, the loss is the model's. Without a part, it is the loss of a model in which the part is
+// replaced with zero or its mean, to the bit, also in batches whose last one has rows without a block.
 func TestAblate(t *testing.T) {
 	for i, tc := range []struct {
 		pattern string

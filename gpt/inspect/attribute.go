@@ -19,8 +19,8 @@ type Part struct {
 // Attribute computes direct logit attribution (Elhage et al., A mathematical framework for transformer circuits, 2021):
 // it returns the logit of id ids[t] after token t, and its summands from the embedding (drop), every head, the bias
 // after the heads (h.i.attn), every MLP, and the biases of the last norm (ln_f) and of the head (logits). The last
-// norm's scale stays that of the text, and effects through a later block do not count. It returns an error if the
-// logits of the model are no such sum, for example with a norm after the residual stream.
+// norm's scale stays the text's, and effects through a later block do not count. It returns an error if the logits of
+// the model are no such sum, for example with a norm after the residual stream.
 func Attribute(m *gpt.Model, tokens, ids []int) (logits []float64, parts []Part, err error) {
 	a := &attribution{}
 	if err := a.build(m); err != nil {

@@ -14,8 +14,8 @@ import (
 )
 
 // The parts add up to the logit. The parts of heads and MLPs are their results times the direction that the frozen norm
-// and the matrices give the logit, and the biases are those of the parameters. This holds for every model whose stream
-// is a sum.
+// and the matrices give the logit, and the biases are the parameters'. This holds for every model whose stream is a
+// sum.
 func TestAttribute(t *testing.T) {
 	ids := []int{1, 12, 0, 7, 2}
 	list, rms := variants(), odd()
@@ -71,8 +71,7 @@ func TestAttribute(t *testing.T) {
 }
 
 // A part's contribution is its summand of the last stream times the direction u = (w̃∘c − mean(w̃∘c))/σ, for the column
-// c of the matrix after the norm. The parts are those of the last block: the heads through c_proj, its bias, and the
-// MLP.
+// c of the matrix after the norm. The parts are in the last block: the heads through c_proj, its bias, and the MLP.
 func TestAttributeByHand(t *testing.T) {
 	m, ids := model(t, odd(), true, 1), []int{1, 12, 0, 7, 2, 5, 9}
 	_, parts, err := Attribute(m, tokens, ids)

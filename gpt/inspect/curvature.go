@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// Curvature multiplies vectors by the Hessian of a model's loss, H = ∂²loss/∂θ². The loss is that of
+// Curvature multiplies vectors by the Hessian of a model's loss, H = ∂²loss/∂θ². The loss is the one of
 // [gpt.Trainer.EvaluateAll] over the blocks of a text, without dropout. The vector θ holds the trainable parameters in
 // the order of [gpt.Model.Trainable]. A Curvature computes on its own copy of the model, in the same type, which it
 // renews at each call. Neither the model nor its training notice it. It is for one goroutine.

@@ -239,7 +239,7 @@ func TestCurvatureLeavesTheModel(t *testing.T) {
 	}
 }
 
-// In float32 the largest eigenvalue is that of float64 to about 1e-4.
+// In float32 the largest eigenvalue equals float64's to about 1e-4.
 func TestCurvatureInFloat32(t *testing.T) {
 	var found []float64
 	for _, dtype := range []graph.Dtype{graph.Float32, graph.Float64} {

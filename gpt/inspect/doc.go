@@ -29,7 +29,7 @@
 //
 // The analyses are based on these functions. LogitLens returns what each block would predict, HeadScores which tokens
 // each head attends to, and Ablate the loss without a part. Attribute returns the contribution of each part to a logit,
-// IntegratedGradients that of each entry to the loss, and Patch and PatchGradient the origin of an answer. A Watch
-// records gradients and updates during training, and EffectiveRank measures the number of directions of a matrix. A
-// Curvature multiplies by the Hessian of the loss, and finds its largest eigenvalue.
+// IntegratedGradients the contribution of each entry to the loss, and Patch and PatchGradient the origin of an answer.
+// A Watch records gradients and updates during training, and EffectiveRank measures the number of directions of a
+// matrix. A Curvature multiplies by the Hessian of the loss, and finds its largest eigenvalue.
 package inspect

@@ -6,7 +6,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Entries are those of the tokens and the head, in a matrix and in an activation with heads, for several sequences.
+// Entries belong to the tokens and the head, in a matrix and in an activation with heads, for several sequences.
 func TestEntriesHas(t *testing.T) {
 	const context, heads, width = 5, 3, 2
 	all := Entries{context, heads, -1, 0, context}

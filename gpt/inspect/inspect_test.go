@@ -203,7 +203,7 @@ func TestTapsAreTheSpelledGraph(t *testing.T) {
 }
 
 // Replacing nothing, or an activation with itself, leaves the logits unchanged, bit for bit. Replacing an activation
-// through which everything passes with that of another run gives the other run's logits.
+// through which everything passes with another run's gives the other run's logits.
 func TestPatching(t *testing.T) {
 	for _, kernels := range []bool{true, false} {
 		m := model(t, odd(), kernels, 2)

@@ -12,8 +12,8 @@ func (e Entries) Zero() func(x graph.Expr) graph.Expr {
 	return e.with(func([]int) (float64, []float64, error) { return 0, []float64{0}, nil })
 }
 
-// Set returns an intervention that replaces the entries with those of another run: activation patching (Vig et al.
-// 2020). The tensor must have the shape of a full context.
+// Set returns an intervention that replaces the entries with another run's: activation patching (Vig et al. 2020). The
+// tensor must have the shape of a full context.
 func (e Entries) Set(t graph.Tensor) func(x graph.Expr) graph.Expr {
 	return e.with(func(shape []int) (float64, []float64, error) {
 		one := append([]int{1}, shape[1:]...) // of one sequence

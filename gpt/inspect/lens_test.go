@@ -11,8 +11,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// After the last block the lens has the model's own logits to the bit, and after another one those of the model whose
-// last residual stream is that block's. The losses are the model's loss.
+// After the last block the lens has the model's own logits to the bit, and after another one the logits of the model
+// whose last residual stream is that block's. The losses are the model's loss.
 func TestLogitLens(t *testing.T) {
 	text := tokens[:5]
 	for name, c := range variants() {
@@ -60,7 +60,7 @@ func TestLogitLens(t *testing.T) {
 	}
 }
 
-// In float32 the logits are also those of the text alone.
+// In float32 the logits also equal the logits of the text alone.
 func TestLogitLensFloat32(t *testing.T) {
 	m, err := gpt.New(graph.New(graph.Float32, 3), odd(), 1)
 	if err != nil {

@@ -13,8 +13,8 @@ type Question struct {
 	Right, Wrong   int
 }
 
-// Effect is the change of the answer to the corrupt text when one token's activation is replaced with that of the clean
-// text: of Head, or the entire activation if Head is −1.
+// Effect is the change of the answer to the corrupt text when one token's activation is replaced with the clean text's:
+// of Head, or the entire activation if Head is −1.
 type Effect struct {
 	Place string
 	Head  int
@@ -28,7 +28,7 @@ type Effects struct {
 }
 
 // Patch runs the corrupt text, and replaces each activation that matches any of the patterns, for attn.heads each head
-// separately, token by token with that of the clean text: activation patching (Vig et al., Investigating gender bias in
+// separately, token by token with the clean text's: activation patching (Vig et al., Investigating gender bias in
 // language models using causal mediation analysis, 2020). It uses one graph, with a forward pass for each number.
 // Effects begin at the first token in which the texts differ; before it they are exactly 0.
 func Patch(m *gpt.Model, q Question, patterns ...string) (Effects, error) {

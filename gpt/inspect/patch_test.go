@@ -10,7 +10,7 @@ import (
 )
 
 // Before the changed token nothing has an effect, to the bit. Patching the only embedding that differs, or the last
-// stream at the last token, gives the clean answer, to the bit. All other numbers are those of a model in which the
+// stream at the last token, gives the clean answer, to the bit. All other numbers come from a model in which the
 // activation is replaced.
 func TestPatch(t *testing.T) {
 	q := Question{Clean: []int{3, 1, 12, 0, 7}, Corrupt: []int{3, 1, 4, 0, 7}, Right: 2, Wrong: 11}

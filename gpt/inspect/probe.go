@@ -112,7 +112,7 @@ func (p *Probe) distinct() (list []graph.Expr) {
 	return list
 }
 
-// copied returns copies of the tensors that of returns for each activation.
+// copied returns copies of the tensors that the function returns for each activation.
 func (p *Probe) copied(of func(graph.Expr) graph.Tensor) Activations {
 	a := Activations{p.names, map[string]graph.Tensor{}}
 	for i, x := range p.exprs {

@@ -8,7 +8,7 @@ import (
 
 // Replace returns the model in which every activation x that matches the pattern is replaced with edit(x), an
 // expression of the same shape, for example one of Entries. It shares its parameters with m, is differentiated like any
-// other model, and may be replaced in again. A Decoder of it processes only the newest tokens if the edits are those of
+// other model, and may be replaced in again. A Decoder of it processes only the newest tokens if the edits are made by
 // Entries, or compute with graph.Graph.Rows, at places that exist in its steps: all except those between queries and
 // heads. For other edits the Decoder computes the entire network over all tokens so far for each new one, so that the
 // edit gets a full context.

@@ -11,7 +11,7 @@ import (
 )
 
 // With plain gradient descent every layer moves by the learning rate times its gradient, and the layers' gradients
-// together are that of the step.
+// together are the step's.
 func TestWatch(t *testing.T) {
 	c := gpt.Shakespeare()
 	c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.BatchSize = 2, 2, 8, 6, 3

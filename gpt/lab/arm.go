@@ -15,8 +15,8 @@ import (
 type Arm struct {
 	Name string
 	// Set lists changes such as "attention=linear" or "n_inner=344", with the names of the flags of gpt.Config, or
-	// "preset=modern": the network and the optimizer of a preset. The batches, the context, the steps and the seed are
-	// those of the study.
+	// "preset=modern": the network and the optimizer of a preset. The study gives the batches, the context, the steps
+	// and the seed.
 	Set []string
 	// Change, which is optional, changes what Set cannot: it may add user-defined parts and hooks. It follows Set.
 	Change func(*gpt.Config)
@@ -130,7 +130,7 @@ func presets() (names []string) {
 	return names
 }
 
-// preset replaces the network of c and its optimizer by those of a preset.
+// preset replaces the network of c and its optimizer by a preset's.
 func preset(c *gpt.Config, name string) error {
 	p, err := gpt.PresetOf(name)
 	if err != nil {

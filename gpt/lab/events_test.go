@@ -38,7 +38,7 @@ func fields(t *testing.T, b []byte) map[int][]byte {
 }
 
 // The event files read back to the curve and the loss of each trial. The first bytes are the bytes of TensorFlow's
-// files, and the checksum is that of the published vector.
+// files, and the checksum is the published vector's.
 func TestWriteEvents(t *testing.T) {
 	if got, want := masked([]byte("123456789")), uint32(0xc78ab0e5); got != want { // of the CRC-32C 0xe3069283
 		t.Errorf("masked: got %#x, want %#x", got, want)

@@ -31,8 +31,8 @@ type Report struct {
 type Table struct {
 	Text   string
 	SHA256 string // of the text
-	// BytesPerToken is that of the validation split, by which text.BitsPerByte makes losses of different tokenizers
-	// comparable.
+	// BytesPerToken counts the bytes in the validation split, by which text.BitsPerByte makes losses of different
+	// tokenizers comparable.
 	BytesPerToken float64
 	Rows          []Row
 }

@@ -131,7 +131,7 @@ type question struct {
 	Texts map[string]string `json:"texts"` // the SHA-256 of each text
 }
 
-// claim makes the directory that of s. It is an error if the directory belongs to another study.
+// claim makes the directory the study's. It is an error if the directory belongs to another study.
 func (s *Study) claim() error {
 	for _, dir := range []string{resultsDir, certificatesDir, trialsDir} {
 		if err := os.MkdirAll(filepath.Join(s.Dir, dir), 0o755); err != nil {

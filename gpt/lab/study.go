@@ -21,7 +21,7 @@ import (
 // what an arm changes, as the spread of c_proj depends on n_layer, they begin with multiples of the same numbers.
 type Study struct {
 	Name   string     // the question; a directory belongs to one study
-	Base   gpt.Config // what arms change; its seed is that of the first trials
+	Base   gpt.Config // what arms change; the first trials have its seed
 	Arms   []Arm      // the first is the baseline, with which the others are compared
 	Texts  []Text     // what every arm is trained on, usually one text
 	Seeds  int        // the number of seeds: Base.Seed, Base.Seed + 1, …; with a Plan, the last of its Looks

@@ -10,8 +10,8 @@ import (
 )
 
 // Tuning gives every arm the same settings to choose from. An arm is trained with every setting on the tuning seeds,
-// which are not those of the study; the setting of the lowest mean loss is then trained on the seeds of the study. So
-// the choice adds no bias to the reported losses.
+// which are not the seeds of the study; the setting of the lowest mean loss is then trained on the seeds of the study.
+// So the choice adds no bias to the reported losses.
 type Tuning struct {
 	Grid  []Values // every combination of their values is a setting
 	Seeds int      // the number of tuning seeds of each setting; 0 means 1
@@ -23,7 +23,7 @@ type Values struct {
 	Values []string
 }
 
-// tuningSeeds is the distance from the seeds of the study to those of its tuning.
+// tuningSeeds is the distance from the seeds of the study to the seeds of its tuning.
 const tuningSeeds = 1 << 32
 
 func (u Tuning) check(s *Study) error {

@@ -48,7 +48,7 @@ func alternating(root nn.Site, s Stack) nn.Attention {
 }
 
 // alternatingProjBias is alternating without biases of queries, keys and values, like GPT-Neo (Black et al. 2021). The
-// field bias determines that of the projection after the heads.
+// field bias determines the bias of the projection after the heads.
 func alternatingProjBias(root nn.Site, s Stack) nn.Attention {
 	full := func(at nn.Site) nn.Layer { return nn.NewGroupedAttention(at, at.Heads, false) }
 	return everyNth(2, under(sharedMask(root, windowOf(s)), full), full)

@@ -24,7 +24,7 @@ type Attention struct {
 	ungated bool        // it applies neither Site.Gate nor Site.Sinks
 	biased  bool        // all its linear layers have biases if Site.Bias is true
 	carries bool        // it hands its state on by Site.Carry
-	of      []Attention // those of a list, each once
+	of      []Attention // the attentions of a list, each once
 }
 
 // Make returns the result of New. A panic in New becomes an error that names the attention.

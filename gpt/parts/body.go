@@ -99,7 +99,7 @@ func (b *Body) Forward(tokens graph.Expr) graph.Expr { // (n) → (n, d)
 	return b.Heads(tokens)[0]
 }
 
-// Heads returns the result of the last block, and those of the blocks beside it, which have the same input.
+// Heads returns the result of the last block, and the results of the blocks beside it, which have the same input.
 func (b *Body) Heads(tokens graph.Expr) (results []graph.Expr) { // (n) → (n, d) each
 	var input graph.Expr // of the last block
 	result := b.through(b.Embeddings.Forward(tokens), func(name string, block nn.Layer, x graph.Expr) graph.Expr {

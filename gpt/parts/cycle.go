@@ -141,7 +141,7 @@ func (a Attention) parts() []Attention {
 	return a.of
 }
 
-// byBlock returns the attention that builds, in each block, the one that of returns for it.
+// byBlock returns the attention that builds, in each block, the one that the function returns for it.
 func byBlock(of func(block int) nn.Attention) nn.Attention {
 	return func(at nn.Site) nn.Layer { return of(at.Block)(at) }
 }

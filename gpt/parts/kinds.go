@@ -46,7 +46,7 @@ func Kinds() []Kind {
 		{"attn_gate", "gate of the heads of an attention", "attention", attnGates},
 		{"attn_sinks", "sink of each head beside the keys of an attention", "attention", named(AttnSinks)},
 		{
-			"value_residual", "mixing of the values of an attention with those of the first block",
+			"value_residual", "mixing of the values of an attention with the first block's",
 			"attention", valueResiduals,
 		},
 		{

@@ -85,8 +85,8 @@ func adamwByHand(c train.Training, t int, _ param, w, g, m, v matrix) (w1, m1, v
 	return hand.AdamWUpdate(o, t, w, g, m, v)
 }
 
-// soapByHand takes the eigenvectors from x, because the formula alone does not determine those of eigenvalues near 0.
-// TestSOAPByHand in graph/optim compares them.
+// soapByHand takes the eigenvectors from x, because the formula alone does not determine the eigenvectors of
+// eigenvalues near 0. TestSOAPByHand in graph/optim compares them.
 func soapByHand(c train.Training, t int, x param, w, g, m, v matrix) (w1, m1, v1 matrix) {
 	if !x.inBlock() {
 		return adamwByHand(c, t, x, w, g, m, v)
@@ -261,8 +261,9 @@ func TestOptimizersByHand(t *testing.T) {
 	}
 }
 
-// nearest returns the update by hand. A weight further than the tolerance from got becomes that of a gradient shifted
-// by the tolerance, if that is near enough: an update by sign jumps at 0, where float32 may round to the other side.
+// nearest returns the update by hand. A weight further than the tolerance from got becomes the weight of a gradient
+// shifted by the tolerance, if this is near enough: an update by sign jumps at 0, where float32 may round to the other
+// side.
 func nearest(got graph.Tensor, tolerance float64, update func(shift float64) (w, m, v matrix)) (w, m, v matrix) {
 	w, m, v = update(0)
 	if far, _ := furthest(got, w); far <= tolerance {

@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
 )
 
-// signs is a user-defined optimizer, that of Bernstein et al. 2018: θ ← θ − η·sign(g). Micro-batches, clipping, ranks
-// and hooks are the same for every optimizer.
+// signs is a user-defined optimizer (Bernstein et al. 2018): θ ← θ − η·sign(g). Micro-batches, clipping, ranks and
+// hooks are the same for every optimizer.
 type signs struct{}
 
 func (signs) State() (optim.State, error) { return optim.State{Name: "signs"}, nil }

@@ -22,7 +22,7 @@ func small() gpt.Config {
 	return c
 }
 
-// corpus returns a verse in c's tokens: those of its own tokenizer, or characters.
+// corpus returns a verse in c's tokens: by its own tokenizer, or characters.
 func corpus(c gpt.Config) (text.Corpus, text.Tokenizer) {
 	kind := append(c.Parts.Tokenizers, text.Kinds()...)[0]
 	s := strings.Repeat("The wheel goes round, the water pays no rent, and what I grind by day by night is spent. ", 4)

@@ -17,7 +17,7 @@ type Scaling struct {
 	Parametrization string // by default "standard"
 	BaseWidth       int    // n_embd of the base model
 	BaseDepth       int    // its n_layer; 0 means that the number of blocks changes nothing
-	BaseHead        int    // its n_head; by default that of the model, so that heads grow with the width
+	BaseHead        int    // its n_head; by default the model's, so that heads grow with the width
 	Multipliers
 }
 
@@ -79,7 +79,7 @@ func standard() parametrization {
 }
 
 // NewFactors returns the constants for a stack, which must be resolved. If c names no parametrization or does not fit
-// the stack, the error names the field, and the constants are those of a standard network.
+// the stack, the error names the field, and the constants are a standard network's.
 func NewFactors(c Scaling, s Stack) (Factors, error) {
 	p := Find(parametrizations(), cmp.Or(c.Parametrization, string(standard().Name)))
 	if p.check == nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // mup is the maximal update parametrization (Yang et al., Tensor Programs V, arXiv 2203.03466): the best learning rate
-// of the base model, of width d₀, is that of a wider model, too. With m = d/d₀, and η and σ of the base model,
+// of the base model, of width d₀, is a wider model's, too. With m = d/d₀, and η and σ of the base model,
 //
 //	                   initial deviation  rate of Adam  factor          (table 8)
 //	hidden matrices    σ/√m               η/m           1
@@ -26,15 +26,15 @@ import (
 // and MLP are multiplied by √(L₀/L), and so is Adam's rate of all parameters of the blocks. The initial values of the
 // matrices that write to the residual stream are then those for L₀ blocks.
 //
-// The rows are those of table 8, of which table 3 is another form for a head that is not tied. The width is there the
-// fan-in of every hidden matrix, so an inner width, a qk_size or a v_size that is given must grow with it, as the
-// default ones do. Definition 4.1 has q·kᵀ/dρ; the constant √dρ₀ makes the base model the standard one. Tensor Programs
-// VI derives its factors for branches of a single matrix. It shows that no such parametrization is perfect for the
-// branches of a transformer, which have more, so that rates transfer less well over depth than over width.
+// The rows follow table 8, of which table 3 is another form for a head that is not tied. The width is there the fan-in
+// of every hidden matrix, so an inner width, a qk_size or a v_size that is given must grow with it, as the default ones
+// do. Definition 4.1 has q·kᵀ/dρ; the constant √dρ₀ makes the base model the standard one. Tensor Programs VI derives
+// its factors for branches of a single matrix. It shows that no such parametrization is perfect for the branches of a
+// transformer, which have more, so that rates transfer less well over depth than over width.
 //
-// Weight decay is that of the base model: every matrix shrinks by ηλ in a step, whatever the factor on its rate. Adam's
-// ε, the norm at which gradients are clipped, and adapters do not change. The gradient of a hidden matrix shrinks with
-// the width, so an ε of its size would slow wide models down; the usual 1e-8 is far smaller.
+// Weight decay is the base model's: every matrix shrinks by ηλ in a step, whatever the factor on its rate. Adam's ε,
+// the norm at which gradients are clipped, and adapters do not change. The gradient of a hidden matrix shrinks with the
+// width, so an ε of its size would slow wide models down; the usual 1e-8 is far smaller.
 func mup() parametrization {
 	return parametrization{Name: "mup", check: checkMup, factors: mupFactors}
 }

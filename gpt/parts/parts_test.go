@@ -140,7 +140,7 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
-// If the check of a block accepts its parts, that of the MLP still applies.
+// If the check of a block accepts its parts, the check of the MLP still applies.
 func TestBlockAndMLPAreChecked(t *testing.T) {
 	known := Registry{
 		Blocks: []Block{{Name: "mine", New: Blocks()[0].New, Check: func(Stack) error { return nil }}},

@@ -75,7 +75,7 @@ func rope(at nn.Site, s Stack) nn.Placement {
 	return nn.Placement{Rotary: nn.NewScaledRoPE(at.At("rope"), at.QK, s.RotaryDim(), s.Rope.Theta, of)}
 }
 
-// localRotary returns the rotation in blocks of attention gqa_window with a window, or nil if it is that of the others.
+// localRotary returns the rotation in blocks of attention gqa_window with a window, or nil if it is the others'.
 func localRotary(at nn.Site, s Stack) nn.Rotary {
 	if s.Rope.LocalBaseFreq == 0 {
 		return nil
@@ -83,8 +83,8 @@ func localRotary(at nn.Site, s Stack) nn.Rotary {
 	return nn.NewPartialRoPE(at.At("rope_local"), at.QK, s.RotaryDim(), s.Rope.LocalBaseFreq)
 }
 
-// ropeScaling is a way to stretch rotary positions over a context that is longer than that of the training. build is
-// nil for none.
+// ropeScaling is a way to stretch rotary positions over a context that is longer than the training's. build is nil for
+// none.
 type ropeScaling struct {
 	Name
 	build    func(r Rope, context int) nn.RotaryScaling

@@ -52,7 +52,7 @@ func TestSinusoidalBase(t *testing.T) {
 	}
 }
 
-// The random keys of BigBird are those of seed 1 in every model, so that a loaded checkpoint has the ones with which it
+// The random keys of BigBird come from seed 1 in every model, so that a loaded checkpoint has the ones with which it
 // was trained.
 func TestBigBirdSeed(t *testing.T) {
 	d := nn.Dims{Batch: 1, Context: 40, Embd: 4, Heads: 1, QK: 2, V: 2, Blocks: 1}

@@ -343,7 +343,7 @@ func TestUnmerge(t *testing.T) {
 func TestAdapterRefuses(t *testing.T) {
 	a := adapterFolder(t, scrambled(t, lora(2, 3)))
 	plain := scrambled(t, gpttest.Tiny())
-	gpttest.MustContain(t, plain.Use(a), "lora_r is 0: want a model with lora_r, such as that of Adapted")
+	gpttest.MustContain(t, plain.Use(a), "lora_r is 0: want a model with lora_r, such as the model of Adapted")
 	gpttest.MustContain(t, Save(t.TempDir(), plain, ""), "the model has none, lora_r is 0")
 	gpttest.MustContain(t, (*gpt.Model)(nil).Use(a), "model: got nil")
 	_, err := Adapted(plain, 1)

@@ -139,7 +139,7 @@ func in(c gpt.Config, f family, biased bool) (file field.List, differ []differen
 // unbiasedHead is the head of the families whose files have no bias of the head, if it is not tied.
 const unbiasedHead = "linear_no_bias"
 
-// difference is a field in which a network differs from those of a family or of a kind of files.
+// difference is a field in which a network differs from the networks of a family or of a kind of files.
 type difference struct{ name, got, want string }
 
 // misfit is the error of a network that a family, or a kind of files, cannot express.

@@ -436,7 +436,7 @@ func (specials) Decode([]int) (string, error)      { return "", nil }
 func (specials) Size() int                         { return 9 }
 func (specials) MarshalJSON() ([]byte, error)      { return nil, nil }
 
-// The tokens at a text's ends are those of a file, or the first usual ones of a tokenizer.
+// A file names the tokens at a text's ends, or else they are the first usual ones of a tokenizer.
 func TestEnds(t *testing.T) {
 	for text, want := range map[string][]int{
 		`{}`: nil, `{"eos_token_id": null}`: nil, `{"eos_token_id": 7}`: {7}, `{"eos_token_id": [3, 5]}`: {3, 5},

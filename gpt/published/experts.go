@@ -49,8 +49,8 @@ func balanced() link {
 	}
 }
 
-// experts returns the names with those of the router and the experts, which are in a module of each block, for those of
-// the MLP.
+// experts replaces the tensor names of the MLP by the names of the router and the experts, which are in a module of
+// each block.
 func (n names) experts(module, gate, up, down string) names {
 	n.rules = slices.DeleteFunc(n.rules, func(r rule) bool { return strings.Contains(r.ours, ".mlp.") })
 	ours, theirs := "h.#.mlp.", "layers.#."+module+"."

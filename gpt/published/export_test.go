@@ -535,7 +535,7 @@ func thinks(t *testing.T, dir string) ([]float64, error) {
 }
 
 // Experts in blocks of MXFP4 give the logits of the same numbers in float32, also if blocks and scales are in several
-// files, and those of PyTorch. A file that does not fit its config.json is refused.
+// files, and PyTorch's logits. A file that does not fit its config.json is refused.
 func TestMXFP4(t *testing.T) {
 	plain, config, tensors := inBlocks(t)
 	want, err := thinks(t, plain)
@@ -590,7 +590,7 @@ func TestMXFP4(t *testing.T) {
 			tensors[gate+"_scales"] = s
 		},
 		down[6:] + " is missing": func(tensors map[string]inFile, _ map[string]any) { delete(tensors, down+"_scales") },
-		`tensor "` + down + `_blocks": got shape [5 64 1 16], want that of "` + down +
+		`tensor "` + down + `_blocks": got shape [5 64 1 16], want the shape of "` + down +
 			`_scales", [5 64], and 16`: func(tensors map[string]inFile, _ map[string]any) {
 			s := tensors[down+"_scales"]
 			s.Shape = []int{5, 64}
@@ -652,8 +652,7 @@ func TestMXFP4(t *testing.T) {
 	}
 }
 
-// compareWithTorch compares logits and loss of m with those of PyTorch, and its gradients, which own writes like the
-// weights.
+// compareWithTorch compares logits and loss of m with PyTorch's, and its gradients, which own writes like the weights.
 func compareWithTorch(t *testing.T, m, own *gpt.Model, want map[string][]float64) {
 	t.Helper()
 	c := m.Config
@@ -1244,9 +1243,9 @@ func network(c gpt.Config) map[string]string {
 
 var update = flag.Bool("update", false, "write testdata/published.txt again")
 
-// The tables of published models are those of testdata/published.txt: the network that a config.json without further
-// keys describes, and for every exported network its config.json and the place of its parameters in the file. Reading
-// and writing use the same tables, so that a network that is exported and opened again shows no mistake in them.
+// testdata/published.txt has the tables of published models: the network that a config.json without further keys
+// describes, and for every exported network its config.json and the place of its parameters in the file. Reading and
+// writing use the same tables, so that a network that is exported and opened again shows no mistake in them.
 func TestPublishedTables(t *testing.T) {
 	var b strings.Builder
 	standard := network(gpt.Config{})

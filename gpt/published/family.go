@@ -102,7 +102,7 @@ func familyIn(data []byte) (family, error) {
 
 // Read sets the fields of a network, which must be new, to the values of a config.json. Absent keys have Hugging Face's
 // defaults. A setting that no field can express and an unknown key with a value are errors that name the key and its
-// value. Names of activations are those of list.
+// value. list has the names of activations.
 func (f family) Read(data []byte, network field.List, list []parts.Activation) error {
 	file := f.file()
 	for _, s := range f.same {

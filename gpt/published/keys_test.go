@@ -167,7 +167,7 @@ type Attempt struct {
 	Network   string // the fields that it sets
 }
 
-// attempts returns base with every key of its family changed or left out, and every key of its objects. Those of all
+// attempts returns base with every key of its family changed or left out, and every key of its objects. The keys of all
 // families are changed for LLaMA alone.
 func (f family) attempts(base Object) (list []Attempt) {
 	keys := harmlessOf(f.harmless)

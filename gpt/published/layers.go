@@ -144,8 +144,8 @@ func readWindows(k int, file, network field.List) error {
 	return nil
 }
 
-// checkSame returns an error if the kinds of blocks differ from those of families whose programs read sliding_window
-// alone, for which k is 0.
+// checkSame returns an error if the kinds of blocks differ from families' whose programs read sliding_window alone, for
+// which k is 0.
 func checkSame(kinds []string, k, window int) error {
 	want := "sliding_attention"
 	if window == 0 {

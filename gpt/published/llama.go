@@ -164,7 +164,7 @@ func llamaNames() names {
 	}
 }
 
-// normed returns the names with those of norms of queries and keys, whose gains are in the order of the features.
+// normed adds the names of norms of queries and keys, whose gains are in the order of the features.
 func (n names) normed(q, k func(heads) []int) names {
 	const attention = "layers.#.self_attn."
 	n.rules = append(n.rules,

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// names maps the names of a model's tensors to those of a family. A parameter without a rule has our name.
+// names maps the names of a model's tensors to the names of a family. A parameter without a rule has our name.
 type names struct {
-	prefix  string // optional prefix of every name in a file except those of the head
+	prefix  string // optional prefix of every name in a file except the head's
 	written string // the prefix that we write
 	rules   []rule
 	buffers []buffer
@@ -20,8 +20,8 @@ type names struct {
 // buffer is the beginning and the end of the names of tensors that are not parameters.
 type buffer struct{ begin, end string }
 
-// rule maps one of our parameters to a tensor in the files. # stands for the number of a block, and @ for that of an
-// expert. A tensor whose name has no @, in the rule of an expert, holds all experts, one after another.
+// rule maps one of our parameters to a tensor in the files. # stands for the number of a block, and @ for an expert's.
+// A tensor whose name has no @, in the rule of an expert, holds all experts, one after another.
 type rule struct {
 	ours, theirs string
 	turned       bool                // its rows are our columns

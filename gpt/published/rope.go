@@ -72,7 +72,7 @@ func readShare(file, network field.List, partial string) error {
 	return parse(network, "partial_rotary_factor", value)
 }
 
-// readRotation reads an object about rotary positions. Scalings of a factor of 1 change nothing, and those of kind
+// readRotation reads an object about rotary positions. Scalings of a factor of 1 change nothing, and scalings of kind
 // dynamic only what lies beyond the model's context.
 func readRotation(object json.RawMessage, theta, partial string, file, network field.List) error {
 	r, err := decodeRotation(object)
@@ -120,7 +120,7 @@ func readRotation(object json.RawMessage, theta, partial string, file, network f
 const originalKey = "original_max_position_embeddings"
 
 // originalContext checks original_max_position_embeddings of Phi-3, which programs read for a rope_type that needs the
-// context in training, unless rope_scaling has it too. Those of longrope read it beside rope_scaling.
+// context in training, unless rope_scaling has it too. For longrope they read it beside rope_scaling.
 func originalContext() link {
 	return link{
 		read: func(file, network field.List) error {

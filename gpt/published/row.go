@@ -14,7 +14,7 @@ import (
 // row is a key of a family's config.json, and how it corresponds to the fields of a network.
 type row struct {
 	key       string
-	value     any      // that of a file without the key; 0 leaves the network's default
+	value     any      // of a file without the key; 0 leaves the network's default
 	fields    []string // fields of a network with the same value; if there are none, the file's must be value
 	domain    field.Domain
 	null      string                               // value for which null stands, as JSON; empty: null is refused
@@ -82,7 +82,7 @@ func emptyList(key string) row {
 // inner returns the row of the hidden width of an MLP, of which null means four times the width.
 func inner(key string) row { return size(key, 0, "n_inner").nullable() }
 
-// without returns rows without those of the given keys.
+// without returns the rows of all but the given keys.
 func without(rows []row, keys ...string) []row {
 	return slices.DeleteFunc(rows, func(r row) bool { return slices.Contains(keys, r.key) })
 }
@@ -146,7 +146,7 @@ func (r row) field() field.Field {
 	return field.New(r.key, new([]string), r.domain, "")
 }
 
-// translate returns the value of a key as that of a field of a network, or an error if no field can express it.
+// translate returns the value of a key as the value of a field of a network, or an error if no field can express it.
 func (r row) translate(key field.Field, list []parts.Activation) (string, error) {
 	got, want := key.String(), r.field().String()
 	if r.named() {
@@ -172,7 +172,7 @@ func choices(names []name) string {
 	return strings.Join(list, ", ")
 }
 
-// original returns the value of a key for that of a field of a network. ok is false if it has none.
+// original returns the value of a key for the value of a field of a network. ok is false if it has none.
 func (r row) original(value string, list []parts.Activation) (theirs string, ok bool) {
 	if !r.named() {
 		return value, true

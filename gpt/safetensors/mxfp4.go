@@ -40,7 +40,7 @@ func (f *File) Joined() (*File, error) {
 		}
 		rank := len(s.Shape)
 		if rank < 1 || !slices.Equal(e.Shape, append(slices.Clip(s.Shape), blockBytes)) {
-			return nil, errors.Errorf("safetensors: tensor %.80q: got shape %v, want that of %.80q, %v, and %d",
+			return nil, errors.Errorf("safetensors: tensor %.80q: got shape %v, want the shape of %.80q, %v, and %d",
 				e.Name, e.Shape, s.Name, s.Shape, blockBytes)
 		}
 		e.Name, e.Shape, e.DType, e.scales = name, slices.Clone(s.Shape), mxfp4, &s

@@ -17,8 +17,8 @@ import (
 const chunk = 8192
 
 // Write writes the tensors and the optional metadata to w. The same arguments produce the same bytes. Tensors keep the
-// given order, except that those of float64 come first: since the length of the header is a multiple of 8 bytes, every
-// value is then aligned when the file is mapped into memory.
+// given order, except that float64 comes first: since the length of the header is a multiple of 8 bytes, every value is
+// then aligned when the file is mapped into memory.
 //
 // Write refuses empty, repeated and reserved names, names with a NUL or invalid UTF-8, shapes that do not match the
 // number of values, and everything that exceeds the limits of Read.

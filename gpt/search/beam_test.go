@@ -148,7 +148,7 @@ func (s shifted) Step(tokens []int) (graph.Tensor, error) {
 	return logits, err
 }
 
-// ln p is that of the softmax of the logits.
+// ln p follows from the softmax of the logits.
 func TestSearchOfLogits(t *testing.T) {
 	if got := fmt.Sprint(greedily(t, shifted{newTree(1, 1, gardenPath())}, 3)); got != "[aa. 0.200]" {
 		t.Errorf("greedy: got %s", got)

@@ -12,7 +12,7 @@ import (
 // choice is a token that may be drawn.
 type choice struct {
 	id int
-	p  float64 // its logit, then its probability relative to that of the likeliest token
+	p  float64 // its logit, then its probability relative to the likeliest token's
 }
 
 // penalise makes tokens that are in the text less likely.

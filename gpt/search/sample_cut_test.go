@@ -61,7 +61,7 @@ func spelled(s *Sampler, z []float64, before []int) []float64 {
 	return p
 }
 
-// The remaining tokens after all cuts, in any combination, are those of the documentation.
+// The remaining tokens after all cuts, in any combination, are as documented.
 func TestSamplerMatchesItsDocumentation(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	kept := map[int]int{}
@@ -245,7 +245,7 @@ func TestSamplerDrawsAsBefore(t *testing.T) {
 	}
 }
 
-// ln p is that of the model, regardless of the cuts. It is NaN if nothing was drawn.
+// ln p is the model's, regardless of the cuts. It is NaN if nothing was drawn.
 func TestSamplerLogProb(t *testing.T) {
 	s := NewSampler(5)
 	if got := s.LogProb(); !math.IsNaN(got) {

@@ -16,8 +16,7 @@ type attention struct {
 	fixed bool                                             // sources cannot be padded: all have source_size tokens
 }
 
-// attentions returns the attentions of the encoder: the user-defined ones and those of the library that need no causal
-// mask.
+// attentions returns the attentions of the encoder: the user-defined ones, and the library's that need no causal mask.
 func (c Config) attentions() (list []attention) {
 	for _, a := range c.Parts.Attentions {
 		list = append(list, attention{Attention: a})

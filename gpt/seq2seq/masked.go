@@ -55,7 +55,7 @@ func NewMasked(g *graph.Graph, c Config, batch int) (*Masked, error) {
 	return m, errors.Wrap(g.Err(), "masked")
 }
 
-// fields returns the exported fields of m, as those of a Model.
+// fields returns the exported fields of m, as Model.withConfig does.
 func (m *Masked) fields() made.Network {
 	return made.Network{Graph: m.Graph, Config: m.Config.network(), Exprs: []made.Expr{
 		{Name: "Source", Expr: m.Source}, {Name: "Targets", Expr: m.Targets},

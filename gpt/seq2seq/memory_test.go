@@ -164,7 +164,7 @@ func TestCountsOfBrokenParts(t *testing.T) {
 }
 
 // Exceeding the memory is an error that names the sizes, before anything is built. Kernels compute the rows of masks,
-// except those of a window; the matrices of a Linformer are as large as a mask.
+// except a window's; the matrices of a Linformer are as large as a mask.
 func TestMemoryLimit(t *testing.T) {
 	for _, tc := range []struct {
 		change func(*Config)

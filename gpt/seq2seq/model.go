@@ -31,7 +31,7 @@ type Model struct {
 	// objective is to be minimised: Loss, or the cross entropy with label_smoothing and z_loss, and the losses that
 	// balance experts.
 	objective graph.Expr
-	loads     []nn.Load // of the blocks with experts, those of the encoder first
+	loads     []nn.Load // of the blocks with experts, the encoder's first
 
 	built made.Network
 }
@@ -94,7 +94,7 @@ func (c Config) declare(g *graph.Graph, batch int) *Model {
 	return m
 }
 
-// Params lists the parameters, those of the encoder first.
+// Params lists the parameters, the encoder's first.
 func (m *Model) Params() []graph.Expr {
 	if m == nil {
 		return nil

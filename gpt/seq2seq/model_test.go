@@ -106,7 +106,7 @@ func TestMaskedFill(t *testing.T) {
 }
 
 // The encoder learns to guess hidden tokens from both sides: a token between two equal ones equals them. The model
-// consists of an encoder and a head, whose initial standard deviation is that of other heads.
+// consists of an encoder and a head, whose initial standard deviation is other heads'.
 func TestMaskedLearns(t *testing.T) {
 	c := small()
 	c.SourceSize, c.BatchSize = 4, 16

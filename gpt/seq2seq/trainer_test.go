@@ -18,7 +18,7 @@ import (
 )
 
 // Training learns, in every arrangement; a second run with the same seed is bit-identical, also on more threads and
-// with dropout. A step counts every token: those of the sources, of the targets, and the ends of the targets.
+// with dropout. A step counts every token: of the sources, of the targets, and the ends of the targets.
 func TestTraining(t *testing.T) {
 	for _, change := range []func(*Config){
 		func(*Config) {},
@@ -327,7 +327,7 @@ func TestExperts(t *testing.T) {
 	steps(t, tr, 1)
 }
 
-// Smoothing changes the loss that training minimises, but not that of evaluations.
+// Smoothing changes the loss that training minimises, but not the loss of evaluations.
 func TestSmoothing(t *testing.T) {
 	c := small()
 	plain := begun(t, c)

@@ -20,8 +20,9 @@ func translatorOf(t *testing.T, m *Model, sources, beams int) *Translator {
 	return w
 }
 
-// The Translator's logits, token by token from kept keys and values, equal those of the model's full pass, which drops
-// nothing and does not depend on kernels; its beams are independent. In float32 they are the same but for rounding.
+// The Translator's logits, token by token from kept keys and values, equal the logits of the model's full pass, which
+// drops nothing and does not depend on kernels; its beams are independent. In float32 they are the same but for
+// rounding.
 func TestTranslatorEqualsModel(t *testing.T) {
 	changes := map[string]func(*Config){
 		"pre, dropout":  func(c *Config) { c.Block, c.Position, c.Dropout = "pre", "learned", 0.4 },

@@ -31,8 +31,8 @@ type laneSteps struct {
 	lanes []int // those that take the step, which the caches read
 }
 
-// newLanes returns lanes for up to batch texts. It returns an error if a layer of the network has no Step, or that of
-// n.CheckMemory or n.CheckSteps.
+// newLanes returns lanes for up to batch texts. It returns an error if a layer of the network has no Step, or the error
+// of n.CheckMemory or n.CheckSteps.
 func newLanes(n decode.Network, batch int) (*lanes, error) {
 	if err := n.Check(batch); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func newLanes(n decode.Network, batch int) (*lanes, error) {
 // begin replaces the text of a lane by as many of the first tokens of prompt as a lane with its salt already holds, and
 // returns their number. It leaves at least one token of the prompt to feed. If another lane holds more of the prompt
 // than this one, its keys and values are copied. Layers that store a state instead of keys and values can only continue
-// a whole text, and layers that keep those of a window can only go back a few tokens; otherwise the lane begins with
+// a whole text, and layers that keep the keys of a window can only go back a few tokens; otherwise the lane begins with
 // nothing.
 func (l *lanes) begin(lane int, salt string, prompt []int) (held int, err error) {
 	from := lane

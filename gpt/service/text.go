@@ -119,8 +119,8 @@ type pace struct{ step time.Duration } // of the last step of the latter
 // promptShare is the number of times longer that prompts may be read than the other texts then take for a token.
 const promptShare = 5
 
-// read feeds pieces of prompts, those of the earliest texts first. While other texts are being written it stops when
-// it has taken promptShare of their steps.
+// read feeds pieces of prompts, the earliest texts' first. While other texts are being written it stops when it has
+// taken promptShare of their steps.
 func (s *Service) read() {
 	start := time.Now()
 	for {

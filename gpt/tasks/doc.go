@@ -5,5 +5,5 @@
 //
 // Only answers have targets. All rows are drawn before the training, so the batches of a run depend only on the
 // trainer's own generator. No test row is a training row: a hash of a row's tokens decides to which part it belongs.
-// ModularAddition divides the list of all sums. The parts share the rule, and those of Memorization and Markov a table.
+// ModularAddition divides the list of all sums. The parts share the rule, and in Memorization and Markov also a table.
 package tasks

@@ -120,7 +120,7 @@ func ExampleTask_Score() {
 	// the loss is near its optimum: true true
 }
 
-// The loss of a Score is that of the trainer over all test rows.
+// The loss of a Score is the trainer's over all test rows.
 func TestScoreIsTheTrainersLoss(t *testing.T) {
 	task, err := tasks.New(tasks.Parity{Length: 7, TestLength: 11}, tasks.Set{Train: 40, Test: 50, Seed: 5})
 	check(err)

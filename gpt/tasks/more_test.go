@@ -22,7 +22,7 @@ func TestModularAddition(t *testing.T) {
 	}
 }
 
-// The stated entropy and accuracy are those of all rows by their probabilities, and of a model of the table.
+// The stated entropy and accuracy hold for all rows by their probabilities, and for a model of the table.
 func TestMarkov(t *testing.T) {
 	k := Markov{Symbols: 3, Order: 2, Length: 5, Seed: 4}
 	task, c := made(t, k, some), k.chain()

@@ -49,8 +49,8 @@ type Set struct {
 	Seed        uint64
 }
 
-// Task is a text.Corpus: the training rows, and as validation split the test rows. Its hash is that of its name, sizes
-// and rows.
+// Task is a text.Corpus: the training rows, and as validation split the test rows. Its hash covers its name, sizes and
+// rows.
 type Task struct {
 	Facts
 	text.Dataset

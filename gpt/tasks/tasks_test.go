@@ -175,8 +175,8 @@ func fuzzy(x []int, at int) int {
 	return 0
 }
 
-// group returns the products of the training rows, after it has checked that they are those of a group that is not
-// commutative, and whose identity is 0.
+// group returns the products of the training rows, after it has checked that they form a group that is not commutative,
+// and whose identity is 0.
 func group(t *testing.T, task Task) map[[2]int]int {
 	n, product := task.VocabSize, map[[2]int]int{}
 	for _, r := range task.read(t, task.Train()) {

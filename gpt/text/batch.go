@@ -46,7 +46,7 @@ func draw(s Split, rng *rand.Rand, blockSize int) int {
 // B does not divide the number of blocks. The unused rows are 0 in x and Ignore in y, so a loss that is a mean over
 // the targets not ignored, weighted by the rows, adds up to the mean over the split.
 //
-// The errors are those of Sample; after one the iterator ends.
+// The errors are Sample's; after one the iterator ends.
 func Blocks(s Split, x, y []int, blockSize int) iter.Seq2[int, error] {
 	return func(yield func(rows int, err error) bool) {
 		if err := fits(s, x, y, blockSize); err != nil {
@@ -69,8 +69,8 @@ func Blocks(s Split, x, y []int, blockSize int) iter.Seq2[int, error] {
 	}
 }
 
-// Window fills x and y (T each) with block i of s, of those of Blocks: x = s[i·T : (i+1)·T], y one further. It is an
-// error if there is no such block, or for the examples of LoadAnswers, of which none continues another.
+// Window fills x and y (T each) with block i of s, one of Blocks: x = s[i·T : (i+1)·T], y one further. It is an error
+// if there is no such block, or for the examples of LoadAnswers, of which none continues another.
 func Window(s Split, x, y []int, i int) error {
 	if err := fits(s, x, y, len(x)); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 // many is longer than a piece of All, and its characters have one to four bytes.
 var many = strings.Repeat("Die Möwe 🐦 fliegt über «世界», süß.\n", 300)
 
-// The bytes per token of every kind are those of the text, in memory and on disk, also where a piece ends inside a
+// The bytes per token of every kind count the text's bytes, in memory and on disk, also where a piece ends inside a
 // character.
 func TestBytesPerToken(t *testing.T) {
 	for _, k := range Kinds() {

@@ -231,7 +231,7 @@ func TestFilesAreGivenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := t.TempDir()
-	// Only files of this test count: the garbage collector may close those of other tests meanwhile.
+	// Only files of this test count: the garbage collector may close other tests' files meanwhile.
 	open := func() (count int) {
 		list, err := os.ReadDir(own)
 		if err != nil {

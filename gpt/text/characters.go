@@ -43,9 +43,9 @@ func (t *Characters) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads only what MarshalJSON writes: the vocabulary must be non-empty and strictly ascending, hence
-// without duplicates, and the object must be byte for byte that of MarshalJSON, except for white space and the
-// escaping of & < >. So unknown or repeated keys, keys in another case, lone surrogates and trailing data are refused.
-// After an error t is unchanged.
+// without duplicates, and the object must be byte for byte MarshalJSON's, except for white space and the escaping of &
+// < >. So unknown or repeated keys, keys in another case, lone surrogates and trailing data are refused. After an error
+// t is unchanged.
 func (t *Characters) UnmarshalJSON(data []byte) error {
 	if t == nil {
 		return errors.New("tokenizer: nothing to read into (nil)")

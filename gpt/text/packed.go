@@ -32,7 +32,7 @@ func within(n, at, all int) error {
 	return nil
 }
 
-// pack stores ids in as few bytes as possible: those of a vocabulary of up to 65,536 tokens in a quarter of a []int.
+// pack stores ids in as few bytes as possible: ids of a vocabulary of up to 65,536 tokens in a quarter of a []int.
 func pack(ids []int) Split {
 	switch {
 	// A user-defined tokenizer may return any id.

@@ -8,16 +8,16 @@ type Question struct {
 	Answer  int // index of the right choice
 }
 
-// Choice holds the tokens of a question's prompt, and after them those of one of its choices.
+// Choice holds the tokens of a question's prompt, and after them the tokens of one of its choices.
 type Choice struct {
 	Tokens []int
 	First  int // index of the choice's first token
 	Bytes  int // length of the choice's text
 }
 
-// Row fills a row of inputs x with the tokens of c, and y, of the same length, with their targets: those of the choice,
-// and Ignore for the prompt. What is left of x is 0. If the row is too short, it leaves out the first tokens of the
-// prompt, and returns their number. A choice that does not fit is an error.
+// Row fills a row of inputs x with the tokens of c, and y, of the same length, with their targets: the choice's, and
+// Ignore for the prompt. What is left of x is 0. If the row is too short, it leaves out the first tokens of the prompt,
+// and returns their number. A choice that does not fit is an error.
 func (c Choice) Row(x, y []int) (cut int, err error) {
 	if err := c.Check(); err != nil {
 		return 0, err

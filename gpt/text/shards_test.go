@@ -65,7 +65,7 @@ func shards(t testing.TB, vocab, train, val, perShard int) (dir string, s *Shard
 	return dir, s, want
 }
 
-// Batches from shards equal those of the same ids in memory, within a file, across files and across buffers, even for
+// Batches from shards equal batches of the same ids in memory, within a file, across files and across buffers, even for
 // a set that is larger than its buffers.
 func TestShards(t *testing.T) {
 	for _, c := range []struct{ vocab, train, val, perShard, files int }{

@@ -17,8 +17,8 @@ import (
 )
 
 // WriteShards writes the ids of both parts into files of at most perShard tokens in dir, which must not hold shards
-// yet. It writes the file that describes them last, so the remains of a failed call do not open. The ids are those of
-// tok and come one by one: neither part must fit into memory. An error that comes with an id ends the writing.
+// yet. It writes the file that describes them last, so the remains of a failed call do not open. The ids belong to tok
+// and come one by one: neither part must fit into memory. An error that comes with an id ends the writing.
 func WriteShards(dir string, tok Tokenizer, perShard int, train, val iter.Seq2[int, error]) error {
 	return errors.WithMessagef(writeShards(dir, tok, perShard, train, val), "shards %s", dir)
 }

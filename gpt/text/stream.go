@@ -61,7 +61,7 @@ func checkStream(tok Tokenizer, ids iter.Seq2[int, error], stop []string) error 
 	case tok == nil:
 		return errors.New("tokenizer: got nil, want one such as Bytes")
 	case ids == nil:
-		return errors.New("ids: got nil, want a sequence such as that of Generate")
+		return errors.New("ids: got nil, want a sequence such as Generate's")
 	}
 	for i, s := range stop {
 		if s == "" {

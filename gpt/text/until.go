@@ -12,7 +12,7 @@ import (
 func Until(ids iter.Seq2[int, error], stop ...int) iter.Seq2[int, error] {
 	return func(yield func(int, error) bool) {
 		if ids == nil {
-			yield(0, errors.New("until: ids: got nil, want a sequence such as that of Generate"))
+			yield(0, errors.New("until: ids: got nil, want a sequence such as Generate's"))
 			return
 		}
 		for id, err := range ids {

@@ -30,7 +30,7 @@ func (c *Core) averagesOf() (list []Named) {
 //
 // With an optimizer that is an optim.Averaging, the weights between two steps are the averages, and Averages returns
 // those at which the next gradient is taken. So evaluations, samples and saved models have the averages. A goroutine
-// that reads the weights during a Step gets those of its gradient.
+// that reads the weights during a Step gets the weights of its gradient.
 func (c *Core) Averages() []Named {
 	if c == nil {
 		return nil
@@ -69,7 +69,7 @@ func (c *Core) Averaged(build func(g *graph.Graph) (params []graph.Expr, err err
 	return errors.WithMessage(err, "averaged")
 }
 
-// Overlay gives the parameters to of one model the values of those of another, from, which have the same names, but
+// Overlay gives the parameters to of one model the values of another model's, from, which have the same names, but
 // takes the tensors of list, such as Averages, where it has the name.
 func Overlay(to, from []graph.Expr, list []Named) error {
 	if got, want := len(to), len(from); got != want {

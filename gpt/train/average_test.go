@@ -92,7 +92,8 @@ func TestAveragingOptimizer(t *testing.T) {
 	}
 }
 
-// The averaged loss is that of the averages, (w̄₀ − 1)² + w̄₁². Afterwards the weights and the averages are as before.
+// The averaged loss is the loss of the averages, (w̄₀ − 1)² + w̄₁². Afterwards the weights and the averages are as
+// before.
 func TestAveragedLosses(t *testing.T) {
 	core := averaged(t)
 	one := func(yield func(float64, error) bool) { yield(1, nil) }

@@ -18,7 +18,7 @@ type Carried struct {
 	After  graph.Expr // after the last token, of the shape of Before
 }
 
-// carry holds the states of all micro-batches of a step. Every rank of a Group keeps those of its own.
+// carry holds the states of all micro-batches of a step. Every rank of a Group keeps its own.
 type carry struct {
 	list       []Carried
 	after      []graph.Expr
@@ -63,10 +63,10 @@ func (c carry) store(p *graph.Program, micro int) {
 	}
 }
 
-// done makes the recorded states those of the next step.
+// done makes the recorded states the next step's.
 func (c *carry) done() { c.kept, c.next = c.next, c.kept }
 
-// clear sets the states before a micro-batch to those of the beginning of a text.
+// clear sets the states before a micro-batch to the states at the beginning of a text.
 func (c carry) clear() {
 	for _, s := range c.list {
 		clear(s.Before.Tensor().F32)
@@ -80,7 +80,7 @@ func (c carry) hand(p *graph.Program) {
 	}
 }
 
-// states returns the tensors of statesFile. Those of the other ranks are added when the file is written.
+// states returns the tensors of statesFile. The other ranks' are added when the file is written.
 func (c *Core) states() (list []Named) {
 	for i, s := range c.carry.list {
 		state := Named{Name: s.Before.Name(), Tensor: c.carry.kept[i]}

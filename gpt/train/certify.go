@@ -122,8 +122,8 @@ func Certify(files []checkpoint.File) (*certificate.Certificate, error) {
 	return certificate.Decode(b.Bytes())
 }
 
-// restoreChain continues the chain of a checkpoint. That of an earlier version has none: a chain begins at its step,
-// with the hashes of its files.
+// restoreChain continues the chain of a checkpoint. A checkpoint of an earlier version has none: a chain begins at its
+// step, with the hashes of its files.
 func (c *Core) restoreChain(cp *checkpoint.Checkpoint) error {
 	data, err := cp.File(certificate.File)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -61,11 +61,11 @@ type Core struct {
 	// Since is the number of evaluations since the one of Best. It is in checkpoints if the Run has Patience.
 	Since int
 
-	// Group is the group of machines that train together: that of the Task, or one set before the first Step. It is
-	// nil if this machine trains alone. Each machine computes an equal part of a step's micro-batches, and the result
-	// is the same to the bit regardless of their number, a power of two that divides GradientAccumulationSteps. All
-	// must build the same Core, draw the same batches and do the same Steps. After an error on one of them the group
-	// cannot be used: every machine must end.
+	// Group is the group of machines that train together: the Task's, or one set before the first Step. It is nil if
+	// this machine trains alone. Each machine computes an equal part of a step's micro-batches, and the result is the
+	// same to the bit regardless of their number, a power of two that divides GradientAccumulationSteps. All must build
+	// the same Core, draw the same batches and do the same Steps. After an error on one of them the group cannot be
+	// used: every machine must end.
 	Group dist.Group
 
 	same      bool // compare has found no difference between the group's machines

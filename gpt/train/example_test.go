@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
 )
 
-// A line is fitted to points: your own network is trained like those of the library.
+// A line is fitted to points: your own network is trained like the library's.
 func ExampleNew() {
 	var x, y, w, b graph.Expr
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -235,7 +235,7 @@ func TestWriteJSONIndents(t *testing.T) {
 	}
 }
 
-// The memory limit is that of the run, also if it is below a GiB.
+// The memory limit is the run's, also if it is below a GiB.
 func TestLimit(t *testing.T) {
 	for limit, want := range map[float64]int64{0.5: 1 << 29, 1: 1 << 30, 0: graph.MachineMemory(), 1e30: 1<<62 - 1} {
 		if err := (Run{MemoryLimit: limit}).CheckMemory(1, "a byte", nil); err != nil {

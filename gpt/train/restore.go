@@ -9,7 +9,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Restore overwrites tensors with those of a file under their names, piece by piece, in almost no memory. A missing or
+// Restore overwrites tensors with a file's under their names, piece by piece, in almost no memory. A missing or
 // superfluous tensor, a different shape, and a number that is not finite are errors, after which nothing has changed:
 // the file is read twice.
 func Restore(tensors []Named, f *safetensors.File) error {

@@ -145,9 +145,9 @@ func (s *State[C]) Restore(c *Core, cp *checkpoint.Checkpoint) error {
 	return nil
 }
 
-// Moments returns the tensors of OptimizerFile under their names there: the optimizer's, m.NAME, v.NAME and those of
-// optim.State.Further, and the averages of EMA, e.NAME. If the optimizer's are divided among the machines of a Group,
-// it returns its own part.
+// Moments returns the tensors of OptimizerFile under their names there: the optimizer's, m.NAME, v.NAME and the tensors
+// of optim.State.Further, and the averages of EMA, e.NAME. If the optimizer's are divided among the machines of a
+// Group, it returns its own part.
 func (c *Core) Moments() (list []Named) {
 	if c == nil || c.optimizer == nil {
 		return nil

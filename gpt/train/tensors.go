@@ -97,8 +97,8 @@ func (parts Parts) Numbers() ([]float32, error) {
 	return file.F32, err
 }
 
-// joined returns the tensor of the file, whose numbers are float64 if dtype is F64, otherwise float32. Those of no part
-// are 0.
+// joined returns the tensor of the file, whose numbers are float64 if dtype is F64, otherwise float32. Numbers of no
+// part are 0.
 func (parts Parts) joined(dtype string) (safetensors.Tensor, error) {
 	var file graph.Tensor
 	for i, t := range parts {

@@ -37,7 +37,7 @@ func Softplus(x graph.Expr) (y graph.Expr, ok bool) { return activation(x, ops.S
 func gated(gate, up graph.Expr, f ops.Gate) (y graph.Expr, ok bool) {
 	return gate.Kernel(f.Name, func(g *ops.Builder) (*ops.Node, error) {
 		if got, want := up.Operand().Shape(), gate.Operand().Shape(); !got.Eq(want) {
-			return nil, errors.Errorf("up: got shape %v, want that of the gate, %v", got, want)
+			return nil, errors.Errorf("up: got shape %v, want the gate's, %v", got, want)
 		}
 		return g.Gate(gate.Operand(), up.Operand(), f)
 	}, up)

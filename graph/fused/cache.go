@@ -128,7 +128,7 @@ func (c *cachedTokens) Keep(sequence, n int) error {
 		return err
 	}
 	if !c.holds(sequence, n) {
-		return errors.Wrapf(ErrOrder, "keep %d of %d tokens, of which the cache has those of a window",
+		return errors.Wrapf(ErrOrder, "keep %d of %d tokens, of which the cache has a window",
 			n, c.tokens[sequence])
 	}
 	c.tokens[sequence] = n
@@ -160,7 +160,7 @@ func (c *cachedTokens) advance(at []int, n int) error {
 			return errors.Errorf("tokens %d … %d of a context of %d", at, at+n-1, c.context)
 		}
 		if !c.holds(row, at) {
-			return errors.Wrapf(ErrOrder, "position %d after %d tokens, of which the cache has those of a window",
+			return errors.Wrapf(ErrOrder, "position %d after %d tokens, of which the cache has a window",
 				at, c.tokens[row])
 		}
 		c.tokens[row] = at + n

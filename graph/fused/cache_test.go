@@ -283,7 +283,7 @@ func TestWindowCache(t *testing.T) {
 		some.Bytes()*300 != all.Bytes()*112 {
 		t.Errorf("got %d bytes of %v numbers, want %d numbers", some.Bytes(), some.Numbers(), want)
 	}
-	const gone = "of which the cache has those of a window: tokens out of order"
+	const gone = "of which the cache has a window: tokens out of order"
 	if err := step(100); !errors.Is(err, ErrOrder) ||
 		!strings.Contains(err.Error(), "position 100 after 300 tokens, "+gone) {
 		t.Errorf("a position that has gone: got %v", err)
@@ -569,8 +569,8 @@ func TestMaskOfTheRun(t *testing.T) {
 	}
 }
 
-// A training loop without SetStep drops different entries in each step: those of the steps 0, 1, 2 … of a loop that
-// calls SetStep. Evaluation and runs without gradients do not count as steps.
+// A training loop without SetStep drops different entries in each step: the entries of the steps 0, 1, 2 … of a loop
+// that calls SetStep. Evaluation and runs without gradients do not count as steps.
 func TestDropoutStepsCountThemselves(t *testing.T) {
 	g, numbered := graph.New(graph.Float64, 1), graph.New(graph.Float64, 1)
 	masks := func(g *graph.Graph) (run func() []float64, forward *graph.Program) {
@@ -599,8 +599,8 @@ func TestDropoutStepsCountThemselves(t *testing.T) {
 	}
 }
 
-// TestRecurrenceNorms: the norm of a state is that of the numbers in a cache after the same tokens, in both types, also
-// from states before the first token.
+// TestRecurrenceNorms: the norm of a state is the norm of the numbers in a cache after the same tokens, in both types,
+// also from states before the first token.
 func TestRecurrenceNorms(t *testing.T) {
 	for dtype, tolerance := range map[graph.Dtype]float64{graph.Float64: 1e-13, graph.Float32: 1e-5} {
 		for _, delta := range []bool{false, true} {

@@ -170,9 +170,9 @@ func (c *ElmanCache) Select(rows []int) Cache {
 }
 
 // CachedElman returns Elman for the newest tokens of every sequence, (B·n, d) → (B·n, d), continuing from the cache.
-// The input at is one integer, the number of earlier tokens. At 0 the cache is reset; any other number must be that of
-// the tokens so far, otherwise the run fails with ErrOrder. CachedElman has no derivative and no reference: it equals
-// rows at … at+n−1 of Elman.
+// The input at is one integer, the number of earlier tokens. At 0 the cache is reset; any other number must count the
+// tokens so far, otherwise the run fails with ErrOrder. CachedElman has no derivative and no reference: it equals rows
+// at … at+n−1 of Elman.
 func CachedElman(a, w, at graph.Expr, cache *ElmanCache) graph.Expr {
 	return a.Operate("cached elman", func(g *ops.Builder) (*ops.Node, error) {
 		if cache == nil {

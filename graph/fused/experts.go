@@ -81,7 +81,7 @@ func SwitchLoss(z, gates graph.Expr, r Router) (loss graph.Expr, ok bool) {
 			return nil, err
 		}
 		if s := gates.Operand().Shape(); !s.Eq(z.Operand().Shape()) {
-			return nil, errors.Errorf("got gates %v, want those of the logits %v", s, z.Operand().Shape())
+			return nil, errors.Errorf("got gates %v, want the shape of the logits, %v", s, z.Operand().Shape())
 		}
 		own := ops.Own{
 			Name: "switch loss", Shape: ops.Shape{}, F32: switchLoss[float32](r), F64: switchLoss[float64](r),
@@ -105,7 +105,7 @@ func ExpertLoad(gates graph.Expr) (count graph.Expr, ok bool) {
 	return gates.Kernel("expert load", func(g *ops.Builder) (*ops.Node, error) {
 		s := gates.Operand().Shape()
 		if len(s) != 2 {
-			return nil, errors.Errorf("got gates %v, want those of tokens for each expert", s)
+			return nil, errors.Errorf("got gates %v, want a row of each token, with a gate of each expert", s)
 		}
 		return g.Apply(ops.Own{
 			Name: "expert load", Shape: ops.Shape{1, s[1]},
@@ -137,9 +137,9 @@ type ExpertMatrix struct {
 //
 //	y_i = Σ_e g_ie·(silu(x_i·w_g,e)∘(x_i·w_u,e))·w_d,e
 //
-// for x (n, d) and gates g (n, E), of which at most active are not 0 in a row; otherwise running fails. The work is
-// that of active experts. A gate of 0 has gradient 0, where that of the equation is the product of Δ and the expert's
-// result. Adapters, which all have one rank r, multiply the rows of an expert, and w + s·a·b is never computed.
+// for x (n, d) and gates g (n, E), of which at most active are not 0 in a row; otherwise running fails. Only active
+// experts do work. A gate of 0 has gradient 0, where the equation's is the product of Δ and the expert's result.
+// Adapters, which all have one rank r, multiply the rows of an expert, and w + s·a·b is never computed.
 func MixExperts(x, gates graph.Expr, w ExpertWeights, active int) (y graph.Expr, ok bool) {
 	all := slices.Concat(w.Gate, w.Up, w.Down)
 	m := ops.ExpertMatrices{Packed: make([]ops.Weights, len(all)), Adapted: make([]bool, len(all)), Scale: w.Scale}

@@ -253,7 +253,7 @@ func TestRefusals(t *testing.T) {
 		}, ""},
 		"switch loss of other gates": {
 			func(s graph.Scope) { SwitchLoss(x(s, 6, 4), y(s, 6, 3), Router{Experts: 4, Active: 1}) },
-			"got gates (6, 3), want those of the logits (6, 4)",
+			"got gates (6, 3), want the shape of the logits, (6, 4)",
 		},
 		"experts": {func(s graph.Scope) { MixExperts(x(s, 6, 4), y(s, 6, 1), expert(s, 4, 3, 4), 1) }, ""},
 		"experts without gates": {
@@ -297,12 +297,12 @@ func TestRefusals(t *testing.T) {
 		"a gate of other columns": {
 			func(s graph.Scope) {
 				SwiGLU(x(s, 6, 4), y(s, 6, 5))
-			}, "up: got shape (6, 5), want that of the gate, (6, 4)",
+			}, "up: got shape (6, 5), want the gate's, (6, 4)",
 		},
 		"a gate of other rows": {
 			func(s graph.Scope) {
 				SwiGLU(x(s, 6, 4), y(s, 1, 4))
-			}, "up: got shape (1, 4), want that of the gate, (6, 4)",
+			}, "up: got shape (1, 4), want the gate's, (6, 4)",
 		},
 		"a norm by other gains": {func(s graph.Scope) { RMSNorm(x(s, 6, 4), y(s, 5), 0.1) }, "5 gains for 4 features"},
 		"a norm with less than no ε": {
@@ -758,7 +758,7 @@ func TestOneHot(t *testing.T) {
 	}
 }
 
-// The maximum of a row is found wherever it is; that of −∞ alone is −∞.
+// The maximum of a row is found wherever it is; of −∞ alone it is −∞.
 func TestRowMax(t *testing.T) {
 	numbers := []float64{-3, -1, -2, -5, -7, -6, 9, 8, 10, math.Inf(-1), math.Inf(-1), math.Inf(-1)}
 	g := graph.New(graph.Float64, 1)

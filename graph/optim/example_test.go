@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
 )
 
-// signum is a user-defined optimizer, that of Bernstein et al. 2018: m ← βm + (1−β)g, θ ← θ − η(sign(m) + λθ).
+// signum is a user-defined optimizer (Bernstein et al. 2018): m ← βm + (1−β)g, θ ← θ − η(sign(m) + λθ).
 type signum struct{ beta float64 }
 
 func (o signum) State() (optim.State, error) { return optim.State{Name: "signum", Moments: 1}, nil }

@@ -8,8 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Two steps in exact numbers. The second direction is that of the mean and not of the gradient. Without gradient and
-// moment a weight only decays, and a gradient that is not a number shows in the weight.
+// Two steps in exact numbers. The second direction is the mean's and not the gradient's. Without gradient and moment a
+// weight only decays, and a gradient that is not a number shows in the weight.
 func TestLionMovesBySign(t *testing.T) {
 	w, m := []float64{2, 2, 2, 2, 2, 2}, make([]float64, 6)
 	step := func(g ...float64) {

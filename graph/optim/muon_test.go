@@ -82,8 +82,8 @@ func TestMuonSingularValues(t *testing.T) {
 	}
 }
 
-// In float32, the iteration by small symmetric matrices stays near that of X itself in float64, also if singular values
-// span nine powers of ten, where XXᵀ has lost the small ones.
+// In float32, the iteration by small symmetric matrices stays near the iteration of X itself in float64, also if
+// singular values span nine powers of ten, where XXᵀ has lost the small ones.
 func TestMuonSmallSingularValues(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for _, shape := range [][2]int{{48, 48}, {32, 80}, {80, 32}} {

@@ -172,10 +172,10 @@ func (o *Optimizer) Moments(f func(kept, param string, t graph.Tensor)) {
 	}
 }
 
-// Shard makes this machine, of those of Across, keep only the moments of its part of the parameters. It updates that
-// part by the gradients of p, and fetches the others' parts (ZeRO-1, Rajbhandari et al. 2020). The parameters are the
-// same bits. Moments passes parts with the Shape of the full moment; Whole completes them. A parameter that its rule
-// needs entire belongs to one machine, with its further tensors.
+// Shard makes this machine of Across keep only the moments of its part of the parameters. It updates that part by the
+// gradients of p, and fetches the others' parts (ZeRO-1, Rajbhandari et al. 2020). The parameters are the same bits.
+// Moments passes parts with the Shape of the full moment; Whole completes them. A parameter that its rule needs entire
+// belongs to one machine, with its further tensors.
 func (o *Optimizer) Shard(p *graph.Program) error {
 	if o == nil || o.Gradients == nil {
 		return errNoParams

@@ -67,8 +67,8 @@ func normals(rng *rand.Rand, n int) []float64 {
 	return x
 }
 
-// In float64 weights, preconditioners and vectors are those of the formula by hand, which follows the paper with its M
-// in the coordinates of the weights. A side that is too long is not rotated.
+// In float64 weights, preconditioners and vectors equal the formula's by hand, which follows the paper with its M in
+// the coordinates of the weights. A side that is too long is not rotated.
 func TestSOAPByHand(t *testing.T) {
 	for _, most := range []int{0, 3} {
 		const in, out = 4, 3

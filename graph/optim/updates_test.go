@@ -10,7 +10,7 @@ import (
 )
 
 // run trains a matrix w and a vector b on Σ w² + Σ b², whose gradient is 2w and 2b. After each step it returns their
-// entries, those of w first. Each step has the given number of equal micro-batches.
+// entries, w's first. Each step has the given number of equal micro-batches.
 func run(
 	t *testing.T, dtype graph.Dtype, micro, steps int, make func([]graph.Expr) (*Optimizer, error),
 ) (out [][]float64) {

@@ -205,7 +205,7 @@ func TestPackedGraph(t *testing.T) {
 	}
 }
 
-// TestSaves checks which matrices are packed: those that need less memory, in Int4 those of whole blocks.
+// TestSaves checks which matrices are packed: those that need less memory, and in Int4 only whole blocks.
 func TestSaves(t *testing.T) {
 	for _, c := range []struct {
 		p    stored.Packing

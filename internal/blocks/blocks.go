@@ -90,7 +90,7 @@ func (t Type) Bytes(n int) (int, error) {
 	return n / numbers * bytes, nil
 }
 
-// Decode sets x to the numbers of the blocks in data, which must be exactly those of x.
+// Decode sets x to the numbers of the blocks in data, which must be exactly as many as x has.
 func (t Type) Decode(x []float32, data []byte) error {
 	want, err := t.Bytes(len(x))
 	if err == nil && len(data) != want {

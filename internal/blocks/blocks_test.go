@@ -165,8 +165,8 @@ func TestRefuses(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// The numbers of MXFP4 by hand: 2^(e−127) times numbers of 4 bits, of which those of a GGUF file are in halves of the
-// block, and those of a safetensors file are adjacent.
+// The numbers of MXFP4 by hand: 2^(e−127) times numbers of 4 bits. In a GGUF file they are in halves of the block, and
+// in a safetensors file they are adjacent.
 func TestFourBits(t *testing.T) {
 	block := make([]byte, 17)
 	block[0] = 130 // 8

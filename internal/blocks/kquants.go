@@ -1,8 +1,8 @@
 package blocks
 
 // scales returns the scales s and t of the numbers 32i … 32i+31 of a Q4_K or Q5_K block. Its 12 bytes hold eight pairs
-// of 6 bits: the first four s in the lower 6 bits of bytes 0 … 3 and the first four t in those of bytes 4 … 7. Of the
-// others, bytes 8 … 11 hold the lower four bits, s below t, and the upper bits of bytes 0 … 7 the upper two.
+// of 6 bits: the first four s in the lower 6 bits of bytes 0 … 3 and the first four t in the lower 6 bits of bytes 4 …
+// 7. Of the others, bytes 8 … 11 hold the lower four bits, s below t, and the upper bits of bytes 0 … 7 the upper two.
 func scales(b []byte, i int) (s, t float32) {
 	if i < 4 {
 		return float32(b[i] & 63), float32(b[i+4] & 63)

@@ -28,7 +28,7 @@ func identity(n int) [][]float64 {
 
 // Band draws from Σ2(w, p): entries with |i − j| ≤ w, each of them dropped with probability p. The paper leaves the
 // values on the band open; here the remaining entries share the 1 of their row equally, and a row that has lost all of
-// them keeps its diagonal, so that rows sum to 1 like those of A. A w of n or more counts as n − 1, the full matrix
+// them keeps its diagonal, so that rows sum to 1 like the rows of A. A w of n or more counts as n − 1, the full matrix
 // (errata C9). It is an error if n is not 0 … 16384, if p is not in [0, 1], or if there is no generator.
 func Band(n, w int, p float64, rng *rand.Rand) ([][]float64, error) {
 	if err := cmp.Or(checkRows(n), checkShare("p", p), checkGenerator(rng)); err != nil {

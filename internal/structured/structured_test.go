@@ -140,8 +140,8 @@ func TestI48Bound(t *testing.T) {
 	}
 }
 
-// Every matrix of the three sets has rows that sum to 1; that of Σ2 stays on its band and loses the share p of it; the
-// number of ones off the diagonal in that of Σ3 is the number of rows of its groups without their tokens.
+// Every matrix of the three sets has rows that sum to 1. A matrix of Σ2 stays on its band and loses the share p of it.
+// The number of ones off the diagonal in a matrix of Σ3 is the number of rows of its groups without their tokens.
 func TestI48Sets(t *testing.T) {
 	const n, w, count, p = 16, 3, 4, 0.3
 	rng := rand.New(rand.NewPCG(3, 0))

@@ -34,8 +34,8 @@ const (
 )
 
 // Check returns nil if the model is causal, and otherwise a *Leak. It changes the tokens of the first text from some
-// position on: the results of the tokens before it, and those of all other texts, must keep the same bits. Check tries
-// every position in texts of up to 16 tokens. In longer texts it tries the second token, the middle, and the last token
+// position on: the results of the tokens before it, and of all other texts, must keep the same bits. Check tries every
+// position in texts of up to 16 tokens. In longer texts it tries the second token, the middle, and the last token
 // alone, in four forward passes. The error wraps graph.ErrNotFinite if a result is not finite, because the results can
 // then not be compared.
 func Check(m Model) error {

@@ -11,8 +11,8 @@ import (
 type Leak struct {
 	Layer    string // the first activation that changes, by its name in gpt/inspect; "" is the output
 	Position int    // the first token whose result changes there
-	Tokens   []int  // the tokens that it sees: later ones of its text, or those of another text; if over 64, only some
-	Between  bool   // the tokens are those of another text of the batch
+	Tokens   []int  // the tokens that it sees: later ones of its text, or another text's; if over 64, only some
+	Between  bool   // the tokens belong to another text of the batch
 }
 
 // Error returns the layer, the position and the tokens that it sees.

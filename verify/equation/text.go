@@ -10,7 +10,7 @@ const head = `# Index
 This file lists the equations of the five papers: the statement of each, the formulas by hand that its test checks, the
 test named after it, the largest distance between the two sides that the test measures (1e-12 fails), and the mark of
 [TRUST.md](../TRUST.md). Xu's (18), about shapes, and Conti's (18), about probabilities, have a test but no distance.
-Five equations only name something; they have the reason instead. The distances are those of float64 on amd64.
+Five equations only name something; they have the reason instead. The distances were measured in float64 on amd64.
 
 The column "by hand" is measured: its formulas are those without which the test fails, each scaled by 1.01 where the
 test calls it. Where no formula is listed, "identity" means that the test compares two sides of the paper's own

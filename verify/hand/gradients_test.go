@@ -44,8 +44,8 @@ func backward(
 	return append(g, hand.Gradient[float64]{Name: "x", Value: dx}), errors.Join(dx.Err, g.Err())
 }
 
-// The output of every layer and its gradients, with their names and their equations, are those of
-// testdata/gradients.txt. The next test checks that the gradients are right.
+// The output of every layer and its gradients, with their names and their equations, are in testdata/gradients.txt. The
+// next test checks that the gradients are right.
 func TestGradients(t *testing.T) {
 	var got strings.Builder
 	for _, e := range examples[float64]() {
@@ -259,7 +259,7 @@ func pairs() hand.Parameters[float64] {
 	return random(shapes)
 }
 
-// The loss of a model and its gradients, with their names, are those of testdata/models.txt.
+// The loss of a model and its gradients, with their names, are in testdata/models.txt.
 func TestModels(t *testing.T) {
 	var got strings.Builder
 	for _, w := range handModels() {

@@ -4,8 +4,8 @@ package hand
 //
 //	y = ā ∘ w̃ + b̃,  ā = (x − μ̃)/σ̃,  σ² = variance over the features + ε
 //
-// The paper has ε = 0, which makes a token of equal features a division by zero (erratum B5b). The variance is that of
-// the population (÷ d).
+// The paper has ε = 0, which makes a token of equal features a division by zero (erratum B5b). The variance is the
+// population's (÷ d).
 type LayerNorm[T Number] struct {
 	Weight, Bias Matrix[T] // w̃, b̃  (1, d)
 	Eps          float64

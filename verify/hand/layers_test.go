@@ -537,7 +537,7 @@ func fingerprint(m hand.Matrix[float64]) (sum float64) {
 	return sum
 }
 
-// Without ε the norm does not depend on a token's size: for c > 0 the norm of c·x is that of x, and Δ comes back c
+// Without ε the norm does not depend on a token's size: for c > 0 the norm of c·x is the norm of x, and Δ comes back c
 // times smaller, with no part along x. With ε the share ε/rms² of the part along x̂ remains.
 func TestI64Scale(t *testing.T) {
 	x, w, delta := fixture.Random("x", 5, 8), fixture.Random("w", 1, 8).Shift(1), fixture.Random("Δ", 5, 8)

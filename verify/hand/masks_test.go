@@ -118,7 +118,7 @@ func TestOptimizers(t *testing.T) {
 	w1, _ = hand.MuonUpdate(hand.Muon{Rate: 1, Scale: 1, Steps: 1}, zero, g, zero)
 	near(t, "one iteration", w1, -(3.4445 - 4.775 + 2.0315))
 
-	// Of a number the vector is 1, and of a diagonal matrix they are those of I: SOAP is AdamW.
+	// A number has the vector 1, and a diagonal matrix the vectors of I: SOAP is AdamW.
 	p := hand.SOAP{Rate: 0.1, Beta1: 0.5, Beta2: 0.75, Eps: 1, Decay: 0.25, ShampooBeta: 0.5, Power: true}
 	s := hand.SOAPState[float64]{M: zero, V: zero, L: zero, QL: one(1)}
 	w1, s = hand.SOAPUpdate(p, 1, w, g, s)

@@ -146,8 +146,8 @@ func TestErfOfComplex(t *testing.T) {
 	}
 }
 
-// On the exact road the largest entry of a row is that of the real numbers, although no softmax depends on it. A matrix
-// that was read joins no other one.
+// On the exact road the largest entry of a row is the largest of the real numbers, although no softmax depends on it. A
+// matrix that was read joins no other one.
 func TestRowsInTheField(t *testing.T) {
 	d := exact.NewDraw(1)
 	list := []exact.Number{d.Variable(-3), d.Variable(-1), d.Variable(2), d.Variable(5)}

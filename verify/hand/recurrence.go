@@ -56,7 +56,7 @@ func (l stateScan[T]) Forward(q, k, v, g, beta Matrix[T]) Matrix[T] {
 	return JoinTokens(rows...)
 }
 
-// Backward goes from the last token to the first with the Δ of the state after a token, R, and that of P, C:
+// Backward goes from the last token to the first with the Δ of the state after a token, R, and the Δ of P, C:
 //
 //	R ← R + qᵗ Δ      Δq = Δ Sᵗ
 //	Δu = k R          Δk = u Rᵗ

@@ -35,8 +35,8 @@ func Root() (string, error) {
 	}
 }
 
-// Read returns the index of the module in a directory: the statements are those of the tests, the distances and the
-// formulas without which a test fails are those that INDEX.md holds.
+// Read returns the index of the module in a directory: the statements come from the tests, and the distances and the
+// formulas without which a test fails come from INDEX.md.
 func Read(root string) (x equation.Index, err error) {
 	module := file.Directory(root)
 	text, err := fs.ReadFile(module, "verify/INDEX.md")

@@ -49,7 +49,7 @@ func gpt2() Model {
 	}
 }
 
-// gpt2Tokens returns the results of GPT-2's tokenizer, that of OpenAI's own program.
+// gpt2Tokens returns the results of GPT-2's tokenizer, as OpenAI's own program gives them.
 func gpt2Tokens() *Tokens {
 	return &Tokens{
 		IDs: []Encoded{

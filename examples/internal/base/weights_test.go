@@ -55,7 +55,7 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// A head whose queries are all zero has equal weights: Weights returns those of the named head.
+// A head whose queries are all zero has equal weights: Weights returns the weights of the named head.
 func TestWeightsOfHead(t *testing.T) {
 	c := gpt.Shakespeare()
 	c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.VocabSize = 1, 2, 8, 6, 7

@@ -55,7 +55,7 @@ func Open(ctx context.Context, path string, stderr io.Writer) (s Source, err err
 	return s, program.Cause(ctx, err)
 }
 
-// SHA256 returns the hash of the text in hexadecimal, that of its Corpus.
+// SHA256 returns the hash of the text in hexadecimal, as its Corpus does.
 func (s Source) SHA256() string { return checksum(s.Text) }
 
 // Encode returns the tokens of the text, to train a model on.

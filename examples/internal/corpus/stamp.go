@@ -83,7 +83,7 @@ func At(cp *checkpoint.Checkpoint) string {
 	return s.Name
 }
 
-// Same returns an error that names both texts if the text with that name and hash is not that of the checkpoint's run.
+// Same returns an error that names both texts if the checkpoint's run had a text of another name or hash.
 func Same(name, sha256 string, cp *checkpoint.Checkpoint) error {
 	was := stampOf(cp)
 	if was.SHA256 == "" || was.SHA256 == sha256 {

@@ -21,7 +21,7 @@ func TemplateFlag(fs *flag.FlagSet, name *string) {
 		"how conversations are written: chatml, or a FILE with a template in Jinja; by default as the model says")
 }
 
-// Template returns the template of conversations of a model, or that of -template if it is not empty.
+// Template returns the template of conversations of a model, or the one that -template names.
 func Template(cp *checkpoint.Checkpoint, name string) (chat.Template, error) {
 	t, err := published.LoadTemplate(cp)
 	switch {

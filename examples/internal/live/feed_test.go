@@ -140,7 +140,7 @@ func TestLongRun(t *testing.T) {
 	}
 }
 
-// TestFastRun checks that of many lines between two readings those with the extremes and the last one are sent.
+// TestFastRun checks that the extremes and the last one of many lines between two readings are sent.
 func TestFastRun(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, program.MetricsFile)

@@ -7,7 +7,7 @@ import "io"
 type Study struct {
 	Title string
 	Facts [][2]string // what is true of the whole study
-	Study any         // whose JSON is that of examples/lab -json
+	Study any         // whose JSON examples/lab -json prints
 }
 
 // Write writes the page.

@@ -22,7 +22,7 @@ func (s spaced) Box(line string, f font.Font) (width, height, depth vg.Length) {
 	return width, height, depth
 }
 
-// Draw draws one line. The alignment and rotation of the style are those of the line.
+// Draw draws one line. The style gives the line's alignment and rotation.
 func (s spaced) Draw(c vg.Canvas, line string, style text.Style, pt vg.Point) {
 	width, _, _ := s.Box(line, style.Font)
 	c.Push()

@@ -34,8 +34,8 @@ func Flags(name string, stderr io.Writer) *FlagSet {
 	return &FlagSet{FlagSet: fs, old: map[string]string{}}
 }
 
-// Group adds flags to those of a program, under a topic of its help. The flags of a configuration have topics of their
-// own. leaveOut names flags of a configuration that the program does not read.
+// Group adds flags to a program, under a topic of its help. The flags of a configuration have topics of their own.
+// leaveOut names flags of a configuration that the program does not read.
 func (fs *FlagSet) Group(name, about string, register func(*flag.FlagSet), leaveOut ...string) {
 	group := Flags("", nil)
 	register(group.FlagSet)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// grouped returns a program with two groups of flags: its own, and those of a configuration except one.
+// grouped returns a program with two groups of flags: its own, and a configuration's except one.
 func grouped(out io.Writer) (fs *FlagSet, n, m *int) {
 	fs, n, m = Flags("walk", out), new(int), new(int)
 	fs.Group("way", "where to go", func(fs *flag.FlagSet) {

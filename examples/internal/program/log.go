@@ -17,7 +17,7 @@ type Log struct {
 	loads []train.Load // the sums over the steps since the last evaluation
 }
 
-// Step reports a step of training. The fields are shown before those of the progress.
+// Step reports a step of training. The fields are shown before the progress.
 func (l *Log) Step(p train.Progress, fields ...string) {
 	seconds := p.Took.Seconds()
 	speed, gflops := float64(p.Tokens)/seconds, p.FLOP/seconds/1e9

@@ -17,7 +17,7 @@ import (
 )
 
 // MetricsFile is the name of the file next to a run's checkpoints that holds its measurements, one JSON object per
-// line: a StepLine for each step, those of evaluations, and one without a step at the end of the run.
+// line: a StepLine for each step, lines of evaluations, and a line without a step at the end of the run.
 const MetricsFile = "metrics.jsonl"
 
 // The lines of steps and of evaluations with a loss.
@@ -70,7 +70,7 @@ func newMetrics() *Metrics {
 	return &Metrics{Loss: NewCurve(mostBatches), Train: NewCurve(mostEvaluations), Val: NewCurve(mostEvaluations)}
 }
 
-// Evaluated reports whether the last evaluation on file is that of the given step.
+// Evaluated reports whether the last evaluation on file belongs to the given step.
 func (m *Metrics) Evaluated(step int) bool { return m.evaluated != nil && *m.evaluated == step }
 
 // OpenMetrics truncates the file in dir to the step at which the run resumes; at step 0 it is empty. It reads line by

@@ -17,7 +17,7 @@ func Text(w http.ResponseWriter, status int, message string) { http.Error(w, mes
 
 // Guard serves requests from this machine's own page or from a client, and refuses those made by a foreign page in a
 // reader's browser: under a foreign name that resolves to this machine (DNS rebinding), or from another origin. host is
-// that of Listen. Pages of the further origins are not foreign; * means every origin.
+// Listen's. Pages of the further origins are not foreign; * means every origin.
 func Guard(host string, refuse Refuse, h http.Handler, origins ...string) http.Handler {
 	names := []string{"localhost", strings.ToLower(host)}
 	if name, err := os.Hostname(); err == nil && !local(host) {

@@ -23,7 +23,7 @@ func clip(s string, most int) string {
 }
 
 // Said returns an error whose message is clipped to 256 bytes, for errors that may quote a file at length, such as
-// those of encoding/json.
+// errors of encoding/json.
 func Said(err error) error {
 	if err == nil || clip(err.Error(), 256) == err.Error() {
 		return err

@@ -81,7 +81,7 @@ func (f Field) marshal() ([]byte, error) {
 
 // Decode sets the fields that the JSON object data names. It is stricter than encoding/json: a key in another case, an
 // unknown or repeated key, null, a number that does not fit, invalid UTF-8, and anything after the object are errors
-// that name the key. former, which is optional, reads keys that the list lacks, such as those of older programs, and
+// that name the key. former, which is optional, reads keys that the list lacks, such as older programs' keys, and
 // reports whether it recognised them. After an error some fields may be set.
 func (l List) Decode(data []byte, former func(key string, value json.RawMessage) (known bool, err error)) error {
 	return EachKey(data, func(key string, value json.RawMessage) error {

@@ -67,8 +67,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// A domain applies to every kind of number, and the error is that of the first field outside its domain.
-// A field of any JSON value keeps its text.
+// A domain applies to every kind of number, and the error names the first field outside its domain. A field of any JSON
+// value keeps its text.
 func TestAnyJSON(t *testing.T) {
 	value := json.RawMessage("null")
 	l := List{New("f", &value, Any(), "")}

@@ -130,7 +130,7 @@ func (r *run) order(n int) []int {
 	return order
 }
 
-// sort sorts indices by their keys, those of equal keys in their order.
+// sort sorts indices by their keys. Indices of equal keys stay in their order.
 func (r *run) sort(order []int, keys []any, backwards bool) {
 	slices.SortStableFunc(order, func(i, j int) int {
 		if backwards {

@@ -266,9 +266,9 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// TestPythonJinja compares the texts of TestRender, and those of templates of the forms of published ones, with
-// Jinja2's. PEDESTRIAN_JINJA2 is a Python that has it, and PEDESTRIAN_VOCABULARIES a folder with published files, whose
-// templates are compared too.
+// TestPythonJinja compares the texts of TestRender, and of templates of the forms of published ones, with Jinja2's.
+// PEDESTRIAN_JINJA2 is a Python that has it, and PEDESTRIAN_VOCABULARIES a folder with published files, whose templates
+// are compared too.
 func TestPythonJinja(t *testing.T) {
 	python := os.Getenv("PEDESTRIAN_JINJA2")
 	if python == "" {

@@ -47,7 +47,7 @@ func Group(layers []*nn.LoRA, layout published.Layout) (list []Adapters) {
 	return list
 }
 
-// add adds those of a layer's adapters whose columns the matrix holds.
+// add adds the adapters of a layer whose columns the matrix holds.
 func (s *Adapters) add(list []nn.Adapter, weight string, m published.Module) {
 	columns := m.Columns
 	if columns == nil {

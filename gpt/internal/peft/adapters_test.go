@@ -120,8 +120,8 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// A matrix of a family that holds several of ours has their rows in the family's order: those of GPT-NeoX's heads one
-// after another, and in Phi-3 those of both inputs of the MLP.
+// A matrix of a family that holds several of ours has their rows in the family's order: GPT-NeoX's heads one after
+// another, and in Phi-3 both inputs of the MLP.
 func TestCollectFused(t *testing.T) {
 	layer := func(name string, out ...int) *nn.LoRA {
 		adapted := nn.NewLoRA(func(string) bool { return true }, 2, 1)

@@ -193,7 +193,7 @@ func TestFilesAreGivenBack(t *testing.T) {
 	}
 	f := written(t, layersOf(1), "gpt2", 1)
 	dir := filepath.Dir(f.values.Name())
-	// Only files of this folder count: the garbage collector may close those of other tests meanwhile.
+	// Only files of this folder count: the garbage collector may close other tests' files meanwhile.
 	open := func() (count int) {
 		list, err := os.ReadDir(own)
 		if err != nil {

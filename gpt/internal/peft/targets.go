@@ -9,7 +9,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// LoRATargets returns those of our matrices of a block that have one of target_modules.
+// LoRATargets returns our matrices of a block that have one of target_modules.
 func (c Config) LoRATargets(matrices []string, layout published.Layout) (list []string, err error) {
 	var known []string
 	for _, ours := range matrices {

@@ -15,7 +15,7 @@ const Level = 0.05
 // Confirming is the smallest number of seeds with which the sign flips of one arm can be below Level: 2/2⁶ is 0.031.
 const Confirming = 6
 
-// A Comparison compares the measures of an arm with those of the baseline, by the differences of equal seeds.
+// A Comparison compares the measures of an arm with the baseline's, by the differences of equal seeds.
 type Comparison struct {
 	Seeds     int
 	Mean, SD  float64 // of the differences arm − baseline

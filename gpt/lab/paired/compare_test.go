@@ -46,8 +46,8 @@ func TestStudentSleep(t *testing.T) {
 	}
 }
 
-// Darwin's fifteen pairs of maize, in eighths of an inch. Fisher (1935) counts 863 of 32,768 sums at or above that of
-// the plants, 28 of them equal, and p = 0.0497 by Student's t.
+// Darwin's fifteen pairs of maize, in eighths of an inch. Fisher (1935) counts 863 of 32,768 sums at or above the sum
+// of the plants, 28 of them equal, and p = 0.0497 by Student's t.
 func TestFisherMaize(t *testing.T) {
 	cross := []float64{49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48}
 	c := compare(t, cross, make([]float64, len(cross)))

@@ -3,7 +3,8 @@ package paired
 import "math"
 
 // crossing returns the probability that a Brownian motion B, observed at the shares, has |B(s)| ≥ c·s^Δ at one of them.
-// It is that of |z| ≥ c·s^(Δ − 1/2), where z = B(s)/√s. Its recursion keeps the masses of |B| where it has not crossed.
+// It is the probability of |z| ≥ c·s^(Δ − 1/2), where z = B(s)/√s. Its recursion keeps the masses of |B| where it has
+// not crossed.
 func (p Plan) crossing(shares []float64, c float64) (crossed float64) {
 	at, masses, before := []float64{0}, []float64{1}, 0.0
 	for look, s := range shares {

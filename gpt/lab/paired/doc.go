@@ -3,10 +3,11 @@
 //
 // # Which p decides
 //
-// A Comparison has two p-values, both two-sided. One is that of Student's paired t (Student 1908). The other, SignFlip,
-// is that of Fisher's permutation of signs (Fisher 1935), which assumes only that arm and baseline may be exchanged. It
-// is at least 2/2ⁿ for n seeds: one arm has no verdict below 6 seeds, and ten arms have none below 9, whatever they do.
-// Most studies have 3 to 5 seeds, so t decides, and a verdict that SignFlip does not confirm is Provisional.
+// A Comparison has two p-values, both two-sided. One is the p of Student's paired t (Student 1908). The other,
+// SignFlip, is the p of Fisher's permutation of signs (Fisher 1935), which assumes only that arm and baseline may be
+// exchanged. It is at least 2/2ⁿ for n seeds: one arm has no verdict below 6 seeds, and ten arms have none below 9,
+// whatever they do. Most studies have 3 to 5 seeds, so t decides, and a verdict that SignFlip does not confirm is
+// Provisional.
 //
 // Student's t assumes normal differences. The differences of two losses with the same distribution are symmetric, and
 // closer to normal than the losses. The tests of this package count the errors of both p: for normal, uniform,
@@ -21,18 +22,18 @@
 //
 // No p sees a value that no seed has taken. If the arm alone finds the rule with 4 of 5 seeds, and the baseline has the
 // same mean with every seed, 40 % of the studies of 4 seeds have a verdict, 26 % of 6, 11 % of 10 and 13 % of 16; of
-// ten arms, 99, 95, 69 and 24 %. Those of 4 seeds are provisional. Exponential differences have one in 12, 11, 10 and
-// 9 %, and of ten arms in 23 to 29 % (NIGHTLY=1 go test -run TestUnlikeDifferences -v ./gpt/lab/paired). Therefore the
-// Rule of an accuracy has Fewest of 6 seeds or more, and a Doubt asks for more seeds.
+// ten arms, 99, 95, 69 and 24 %. Verdicts of 4 seeds are provisional. Exponential differences have one in 12, 11, 10
+// and 9 %, and of ten arms in 23 to 29 % (NIGHTLY=1 go test -run TestUnlikeDifferences -v ./gpt/lab/paired). Therefore
+// the Rule of an accuracy has Fewest of 6 seeds or more, and a Doubt asks for more seeds.
 //
 // # Many arms and early looks
 //
-// P is adjusted for the looks at the study, then for its arms. The boundaries are those of Pocock (1977) and O'Brien
-// and Fleming (1979), for looks at any numbers of seeds. The probability of crossing one is integrated by the recursion
+// P is adjusted for the looks at the study, then for its arms. The boundaries are Pocock's (1977) and O'Brien and
+// Fleming's (1979), for looks at any numbers of seeds. The probability of crossing one is integrated by the recursion
 // of Armitage, McPherson and Rowe (1969). It holds for normal sums; each look of n seeds takes the z with the same p as
-// its t of n − 1 degrees. The p of a look is adjusted to the probability that any look reaches the boundary through
-// it (Jennison and Turnbull 1984), so that a boundary and the correction of Holm (1979) combine at the level of the
-// whole study.
+// its t of n − 1 degrees. The p of a look is adjusted to the probability that any look reaches the boundary through it
+// (Jennison and Turnbull 1984), so that a boundary and the correction of Holm (1979) combine at the level of the whole
+// study.
 //
 // The interval of a Judgement is adjusted for looks and arms: intervals of all arms at once leave out a true difference
 // in about 5 % of the studies, wherever they end. The interval of a Comparison leaves it out in more. A mean is biased

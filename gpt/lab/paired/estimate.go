@@ -61,7 +61,7 @@ func (p Plan) simulate() (studies [][]seen) {
 		for _, to := range p.Looks {
 			more := float64(to) - n
 			z := normal.Rand()
-			if squares += z * z; more > 1 { // a sum of m squares is that of the mean and m − 1 others
+			if squares += z * z; more > 1 { // a sum of m squares: of the mean, and of m − 1 others
 				squares += distuv.ChiSquared{K: more - 1, Src: random}.Rand()
 			}
 			n, sum = float64(to), sum+math.Sqrt(more)*z

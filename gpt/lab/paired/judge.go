@@ -56,9 +56,9 @@ func (r Rule) Validate() error {
 // Judge gives the verdicts on all arms of a study at a look, counted from 0. An arm has a verdict if its adjusted p is
 // below Level. An arm whose verdict an earlier look gave remains in the study, with the comparison of that look.
 //
-// The intervals are those of Jennison and Turnbull (1984), repeated at every look, for the share of Level that
-// Bonferroni gives an arm. They leave out 0 if and only if the arm is better or worse: an interval ends at 0 where
-// Holm's steps find more arms than Bonferroni, and reaches to 0 where sign flips find fewer than Student's t.
+// The intervals follow Jennison and Turnbull (1984), repeated at every look, for the share of Level that Bonferroni
+// gives an arm. They leave out 0 if and only if the arm is better or worse: an interval ends at 0 where Holm's steps
+// find more arms than Bonferroni, and reaches to 0 where sign flips find fewer than Student's t.
 //
 // The numbers of seeds assume the measured deviation of the differences, and the level of the plan's last look for the
 // smallest p of the study. Earlier looks and other arms with a verdict only increase the power.

@@ -125,8 +125,7 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-// An arm that one look tells apart may not be told apart by a plan of several, and the seeds are those of the last
-// look.
+// An arm that one look tells apart may not be told apart by a plan of several, and the seeds are the last look's.
 func TestLooksAreStricter(t *testing.T) {
 	arms := []Comparison{{Seeds: 4, Mean: -1, SD: 0.012, P: 0.03}}
 	for _, v := range []struct {

@@ -15,7 +15,7 @@ func equalLooks(number int, b Boundary) Plan {
 	return p
 }
 
-// The constants are those of Pocock (1977) and O'Brien and Fleming (1979), as Jennison and Turnbull (2000) print them.
+// The constants are Pocock's (1977) and O'Brien and Fleming's (1979), as Jennison and Turnbull (2000) print them.
 func TestPublishedBoundaries(t *testing.T) {
 	for _, v := range []struct {
 		number  int

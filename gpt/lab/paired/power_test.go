@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// The numbers of pairs are those of published tables (Cohen 1988; G*Power 3), two-sided, at a power of 80 %.
+// The numbers of pairs come from published tables (Cohen 1988; G*Power 3), two-sided, at a power of 80 %.
 func TestSeedsForTables(t *testing.T) {
 	for _, v := range []struct {
 		effect, level float64
@@ -29,8 +29,8 @@ func TestSeedsForTables(t *testing.T) {
 	}
 }
 
-// The power is an integral of the normal distribution over that of the deviation: a t of n seeds is at least q if z is
-// at least q times the deviation, which is a chi divided by √(n − 1).
+// The power is an integral of the normal distribution over the distribution of the deviation: a t of n seeds is at
+// least q if z is at least q times the deviation, which is a chi divided by √(n − 1).
 func TestPowerIsIntegral(t *testing.T) {
 	for _, n := range []int{2, 3, 5, 10, 34, 200} {
 		for _, effect := range []float64{0, 0.2, 0.5, 1, 3} {

@@ -12,7 +12,7 @@ const (
 )
 
 // signFlip returns the two-sided p of the permutation of signs: the share of all 2ⁿ choices of signs of d whose sum is
-// at least as far from 0 as that of d. Equal sums differ in rounding, so the sum of d is lowered by 1e-12 of Σ|d|.
+// at least as far from 0 as the sum of d. Equal sums differ in rounding, so the sum of d is lowered by 1e-12 of Σ|d|.
 func signFlip(d []float64, draws uint64) float64 {
 	sum, size := 0.0, 0.0
 	for _, x := range d {

@@ -40,7 +40,7 @@ func TestSignFlipByHand(t *testing.T) {
 	}
 }
 
-// Tenths have many equal sums that differ in rounding: the count is that of integers.
+// Tenths have many equal sums that differ in rounding: the count is the count for integers.
 func TestSignFlipIsExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for n := 2; n <= exactSeeds; n++ {

@@ -59,7 +59,7 @@ func fit(t *testing.T, points []Point) Law {
 	return l
 }
 
-// Losses without noise give back their law: that of Hoffmann et al. at the sizes of their models, and others.
+// Losses without noise give back their law: Hoffmann et al.'s at the sizes of their models, and others.
 func TestFitRecoversLaws(t *testing.T) {
 	for name, l := range map[string]Law{
 		"Hoffmann": hoffmann, "Besiroglu": besiroglu, "small": small, "no floor in sight": {0.01, 30, 60, 0.2, 0.25},
@@ -100,7 +100,7 @@ func TestFitIsMinimum(t *testing.T) {
 	}
 }
 
-// A single wrong loss hardly changes the law, as it would that of least squares.
+// A single wrong loss hardly changes the law, as it would change the law of least squares.
 func TestFitIgnoresOutlier(t *testing.T) {
 	points := study(small, []float64{1e4, 1e5, 1e6, 1e7}, []float64{2, 20, 200}, 0, random(1))
 	points[5].Loss *= 1.5

@@ -17,8 +17,8 @@ const (
 	variables
 )
 
-// A problem is a list of points in standard coordinates: the logarithms of N and D have mean 0 and deviation 1, and
-// those of the losses have mean 0.
+// A problem is a list of points in standard coordinates: the logarithms of N and D have mean 0 and deviation 1, and the
+// logarithms of the losses have mean 0.
 type problem struct {
 	n, d, loss []float64
 	nMean, nSD float64

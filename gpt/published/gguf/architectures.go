@@ -10,15 +10,15 @@ type architecture struct {
 	name    string   // of general.architecture
 	kind    string   // model_type; the name if empty
 	experts bool     // files of the family have expert_count
-	keys    []pair   // keys after the name and a dot, and those of config.json
-	tensors []pair   // names of tensors, # standing for the number of a block and @ for that of an expert
+	keys    []pair   // keys after the name and a dot, and keys of config.json
+	tensors []pair   // names of tensors, # standing for the number of a block and @ for the number of an expert
 	fixed   []Key    // keys of all files of the family, which no key of config.json expresses
 	implied object   // keys of config.json that all networks of the family have
 	pairs   bool     // rows of queries and keys are in adjacent pairs of a rotation, not in halves of a head
-	split   bool     // rows of attn_qkv are [q | k | v], and not those of each head together
+	split   bool     // rows of attn_qkv are [q | k | v], and not each head's together
 	columns bool     // matrices of the folder are (in, out)
 	head    bool     // files have a matrix of the head, also if it has the numbers of the embedding
-	gains   bool     // the folder's gains of norms are those of the file minus 1
+	gains   bool     // the folder's gains of norms are the file's minus 1
 	share   string   // key of config.json with the share of the features that rotate
 	window  int      // blocks after which one has no window, if files do not say it
 	scaled  []string // kinds of rotary scaling that files express, in addition to linear
@@ -117,7 +117,7 @@ func architectures() []architecture {
 	}
 }
 
-// llamaKeys returns the keys of LLaMA and its relatives without that of ε.
+// llamaKeys returns the keys of LLaMA and its relatives without the key of ε.
 func llamaKeys() []pair {
 	return []pair{
 		{"vocab_size", "vocab_size"}, {"context_length", "max_position_embeddings"},

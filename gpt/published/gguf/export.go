@@ -18,8 +18,8 @@ type Model struct {
 	Begin     bool   // whether texts begin with the token bos_token_id of Config
 	Chat      string // template of conversations; optional
 	Tensors   []Source
-	// Type is that of matrices, F32, F16, BF16, Q8_0 or Q4_0. Vectors, learned positions and routers are F32. Matrices
-	// whose rows do not fill blocks of that type are F16, as llama.cpp's converter writes them.
+	// Type is the type of matrices, F32, F16, BF16, Q8_0 or Q4_0. Vectors, learned positions and routers are F32.
+	// Matrices whose rows do not fill blocks of that type are F16, as llama.cpp's converter writes them.
 	Type Type
 }
 
@@ -218,7 +218,7 @@ func (v view) file(x []float32) ([]float32, error) {
 }
 
 // write returns the keys of a config.json. A key with a value that no key of a file expresses was checked when the
-// model was opened or exported: config.json has those of its family alone.
+// model was opened or exported: config.json has only keys of its family.
 func (a architecture) write(config object) []Key {
 	keys := []Key{
 		{architectureKey, OfText(a.name)}, {"general.name", OfText("model")},

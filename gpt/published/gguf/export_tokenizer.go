@@ -129,7 +129,7 @@ func endless(keys []Key) []Key {
 func inNoText(token string) bool { return token == "ÿ" || token == "<0xFF>" }
 
 // pieceKeys returns the keys of a tokenizer of SentencePiece's, and completes the types. The score of a token is the
-// negative rank of its first merge, provided that these scores give the merges, up to the order of those of a token.
+// negative rank of its first merge, provided that these scores give the merges, up to the order within a token.
 func (file tokenizerJSON) pieceKeys(tokens []string, types []int, merges [][2]string) ([]Key, error) {
 	scores, ids := make([]float64, len(tokens)), make(map[string]int, len(tokens))
 	for id, token := range tokens {

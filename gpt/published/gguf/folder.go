@@ -149,7 +149,7 @@ func (a architecture) theirs(name string) (string, error) {
 	return filled(theirs, numbers), nil
 }
 
-// expert returns one of the matrices of a tensor with those of all experts.
+// expert returns the matrix of one expert from a tensor of all experts.
 func (t Tensor) expert(i int) (one Tensor, ok bool) {
 	if len(t.Shape) != 3 || i >= t.Shape[0] || len(t.data)%t.Shape[0] != 0 {
 		return t, false

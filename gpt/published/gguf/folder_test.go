@@ -58,7 +58,7 @@ func has(keys []Key, name string) bool {
 }
 
 // A file without a key that has no default is refused, for every architecture; one without a key that has a default has
-// that of llama.cpp.
+// llama.cpp's.
 func TestMissingKeys(t *testing.T) {
 	defaults := map[string]any{
 		"attention.head_count_kv": "2", "attention.key_length": "3", "rope.freq_base": "10000",
@@ -126,7 +126,7 @@ func content(t *testing.T, files map[string]*io.SectionReader, name string) (obj
 	return object
 }
 
-// The merges of SentencePiece's tokens are all ways to split them, those of the highest score first.
+// The merges of SentencePiece's tokens are all ways to split them, the ways of the highest score first.
 func TestPieces(t *testing.T) {
 	keys := complete(t, "llama", sentencePieces()...)
 	f, err := Read(encode(t, keys, nil))
@@ -147,8 +147,8 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// A tokenizer of a folder becomes that of a file, which becomes the same again: of characters with its merges in the
-// order of their tokens, and of bytes with each way to split a text.
+// A tokenizer of a folder becomes a file's, which becomes the same again: of characters with its merges in the order of
+// their tokens, and of bytes with each way to split a text.
 func TestTokenizersThereAndBack(t *testing.T) {
 	again := func(tokenizer any) (first, second object, err error) {
 		data, _ := json.Marshal(tokenizer)

@@ -21,7 +21,7 @@ func llama3Factor(i, n int, theta, factor float64) float64 {
 	return 1 / ((1-s)/factor + s)
 }
 
-// rope sets rope_scaling to the scaling of rotary positions: linear or yarn by keys, or that of Llama 3 by its factors.
+// rope sets rope_scaling to the scaling of rotary positions: linear or yarn by keys, or Llama 3's by its factors.
 func (f *File) rope(a architecture, config object, rest []Key) error {
 	kind, scaling := "", object{"factor": 1.0}
 	for _, k := range rest {
@@ -73,7 +73,7 @@ func (a architecture) orYarn() string {
 	return ""
 }
 
-// llama3 sets rope_scaling to that of Llama 3, if it has the tensor's factors.
+// llama3 sets rope_scaling to Llama 3's, if it has the tensor's factors.
 func (t Tensor) llama3(config object) error {
 	if t.Len() > 1<<16 {
 		return errors.Errorf("tensor %s: got %d numbers, want half the features of a head", factorsName, t.Len())
@@ -102,7 +102,7 @@ func (t Tensor) llama3(config object) error {
 	return nil
 }
 
-// scaling returns the keys of rope_scaling of a config.json or, for that of Llama 3, the tensor of its factors.
+// scaling returns the keys of rope_scaling of a config.json or, for Llama 3's, the tensor of its factors.
 func (a architecture) scaling(config object) (keys []Key, factors []float32, err error) {
 	scaling, ok := config["rope_scaling"].(object)
 	if !ok {

@@ -13,8 +13,8 @@ import (
 
 // Rows returns the rows of a matrix, which is given by its name in a folder. columns are the outputs of the folder's
 // rows or columns; nil stands for the same. If parts is not 0, the matrix is divided into this number of equal parts,
-// and the rows are those of one of them, counted from 0. Blocks of a type that no product reads are converted: F16 to
-// F32, all others to BF16.
+// and Rows returns one of them, counted from 0. Blocks of a type that no product reads are converted: F16 to F32, all
+// others to BF16.
 func (f *File) Rows(name string, columns []int, part, parts int) (stored.Rows, error) {
 	if f == nil {
 		return stored.Rows{}, errorf("got no file (nil), want one of Open or Read")

@@ -12,7 +12,7 @@ import (
 // split is a published way to split a text before its bytes are merged.
 type split struct {
 	names    []string // of tokenizer.ggml.pre, of which the first is written
-	patterns []string // of words, each in the words of the one before; that of GPT-2 if there is none
+	patterns []string // of words, each in the words of the one before; GPT-2's if there is none
 	digits   bool     // every digit is a word
 	composed bool     // letters and their accents are composed first (NFC)
 	whole    bool     // a word that is a token is not merged from its parts
@@ -107,7 +107,7 @@ func splitOf(pre, normalizer json.RawMessage, whole bool) (split, error) {
 	})
 	if !known || i < 0 {
 		return found, errors.Errorf("pre_tokenizer: got %.200s with normalizer %.80s and ignore_merges %t, "+
-			"want that of one of %s", pre, orNull(normalizer), whole, strings.Join(splitNames(), ", "))
+			"want one of %s", pre, orNull(normalizer), whole, strings.Join(splitNames(), ", "))
 	}
 	return splits()[i], nil
 }

@@ -172,7 +172,7 @@ func (f *File) pieces(file, model object, tokens []string, types []int) error {
 	return nil
 }
 
-// pieceMerges returns all ways to split the tokens into two, those of the highest score first.
+// pieceMerges returns all ways to split the tokens into two, the ways of the highest score first.
 func pieceMerges(tokens []string, types []int, scores []float64) [][2]string {
 	ids := make(map[string]int, len(tokens))
 	for id, token := range tokens {

@@ -31,7 +31,7 @@ type view struct {
 	begin int64 // of its numbers after the header
 	from  []int // the file's row for each of the folder's rows; nil: the same
 	turn  bool  // the folder's matrix is (in, out)
-	gain  bool  // the folder's numbers are those of the file minus 1
+	gain  bool  // the folder's numbers are the file's minus 1
 }
 
 // weights returns the tensors of a file except the factors of rotary positions, which config.json describes.

@@ -183,10 +183,9 @@ func (s sections) file(t *testing.T, tok *Tokenizer) json.RawMessage {
 		`"vocab":` + quote(list) + `,"merges":` + quote(merges) + `}}`)
 }
 
-// TestHuggingFaceTokenizersFamilies compares the ids and the decoded texts of every published combination with those of
-// Hugging Face's program for browsers, for Shakespeare and for random texts, with NIGHTLY for all of Shakespeare and
-// 20,000. PEDESTRIAN_VOCABULARIES names a folder with published files, tokenizer.json at any depth, which it compares
-// too.
+// TestHuggingFaceTokenizersFamilies compares the ids and the decoded texts of every published combination with Hugging
+// Face's program for browsers, for Shakespeare and for random texts, with NIGHTLY for all of Shakespeare and 20,000.
+// PEDESTRIAN_VOCABULARIES names a folder with published files, tokenizer.json at any depth, which it compares too.
 func TestHuggingFaceTokenizersFamilies(t *testing.T) {
 	n, most := 400, 60_000
 	if os.Getenv("NIGHTLY") != "" {

@@ -37,7 +37,7 @@ func gpt2(t testing.TB) *Tokenizer {
 	return tok
 }
 
-// The ids are those of OpenAI's own program.
+// The ids are the ids of OpenAI's own program.
 func TestGPT2(t *testing.T) {
 	tok := gpt2(t)
 	if tok.Size() != 50257 {

@@ -103,9 +103,9 @@ func (r *regex) cut(s string, until time.Time, do func(piece string)) (err error
 	return nil
 }
 
-// translate returns a regular expression of Oniguruma, in which files are written, for the engine, whose syntax is
-// that of .NET. What the two read differently is an error, and so is a repetition within a repetition, such as (a+)+,
-// for which an engine that tries all ways may take a time that grows exponentially with the text.
+// translate returns a regular expression of Oniguruma, in which files are written, for the engine, which has the syntax
+// of .NET. What the two read differently is an error, and so is a repetition within a repetition, such as (a+)+, for
+// which an engine that tries all ways may take a time that grows exponentially with the text.
 func translate(pattern string) (string, error) {
 	t := &translator{rest: pattern, groups: []group{{}}, atom: -1}
 	for t.rest != "" {

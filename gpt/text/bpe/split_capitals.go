@@ -86,8 +86,8 @@ func smalls(s string, i int) int {
 	return i
 }
 
-// smallWord returns the length of U*L+ at the start of s, or 0. If no character of L follows those of U, the last of
-// them that is of L too takes its place.
+// smallWord returns the length of U*L+ at the start of s, or 0. If no character of L follows the characters of U, the
+// last of these that is of L too takes its place.
 func smallWord(s string) int {
 	end, last := capitals(s)
 	if n := smalls(s, end); n > end {

@@ -45,7 +45,7 @@ func (t *Tokenizer) Size() int {
 // does not call special, such as runs of spaces, are found in every text, as by Hugging Face's libraries.
 func (t *Tokenizer) Encode(text string) ([]int, error) { return t.encode(text, false, true) }
 
-// EncodeAfter returns the ids of a text that follows a special token. They are those of Encode, but an encoding that
+// EncodeAfter returns the ids of a text that follows a special token. Encode returns the same, but an encoding that
 // puts a space before the first text only (prepend_scheme "first") puts none before this one.
 func (t *Tokenizer) EncodeAfter(text string) ([]int, error) { return t.encode(text, false, false) }
 

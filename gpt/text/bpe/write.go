@@ -49,8 +49,8 @@ type written struct {
 	Model         writtenModel  `json:"model"`
 }
 
-// MarshalJSON writes a tokenizer.json as Hugging Face's libraries read it: exactly the one that was read, or that of
-// an encoding over bytes with GPT-2's pattern.
+// MarshalJSON writes a tokenizer.json as Hugging Face's libraries read it: exactly the one that was read, or the file
+// of an encoding over bytes with GPT-2's pattern.
 func (t *Tokenizer) MarshalJSON() ([]byte, error) {
 	if t.Size() == 0 {
 		return nil, errors.New("tokenizer: bpe: no vocabulary to write, want one that was read or trained")

@@ -39,7 +39,7 @@ func (r *reader) pair(line []byte) (p text.Pair, err error) {
 	return p, errors.WithMessage(err, "rejected")
 }
 
-// answered returns the tokens of an answer to a prompt, or without a prompt those of a conversation.
+// answered returns the tokens of an answer to a prompt, or without a prompt the tokens of a conversation.
 func (r *reader) answered(prompt *string, answer json.RawMessage) (text.Choice, error) {
 	if prompt != nil {
 		var s string

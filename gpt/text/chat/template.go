@@ -219,7 +219,7 @@ func (t Template) values(tools any, messages []Message) (map[string]any, error) 
 
 func byTemplate(s string) jinja.Text { return jinja.By(jinja.ByTemplate, s) }
 
-// Prompt returns the tokens of a text that a model continues: the token that a text begins with, and those of the text,
+// Prompt returns the tokens of a text that a model continues: the token that a text begins with, and the text's tokens,
 // in which a special token is ordinary text.
 func (t Template) Prompt(tok text.Tokenizer, prompt string) ([]int, error) {
 	if tok == nil {

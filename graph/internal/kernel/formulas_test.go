@@ -75,7 +75,7 @@ func formulas[T Float](t *testing.T, tolerance float64) {
 	}
 }
 
-// The objectives of actions and their gradients, with and without a baseline; the gradient is that of differences.
+// The objectives of actions and their gradients, with and without a baseline; the gradient equals differences.
 func TestObjectives(t *testing.T) {
 	const n, v, clip, h = 6, 4, 0.2, 1e-6
 	rng := rand.New(rand.NewPCG(5, 5))

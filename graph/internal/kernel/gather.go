@@ -49,8 +49,7 @@ type Order struct {
 	width  int
 }
 
-// adjacent are the columns of the result from column to on: those of the operand from column from on, or 0 if from is
-// −1.
+// adjacent are the columns of the result from column to on: the operand's from column from on, or 0 if from is −1.
 type adjacent struct{ to, from, count int }
 
 // NewOrder returns the order in which column c of the result is column order[c] of the operand or, for −1, 0.

@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
-// TestAddRows: the bits are those of a sum with the result of ScatterAdd, in place and not, for repeated ids, twice.
+// TestAddRows: the bits are the bits of a sum with the result of ScatterAdd, in place and not, for repeated ids, twice.
 func TestAddRows(t *testing.T) {
 	const rows, n, d = 11, 29, 19
 	rng := rand.New(rand.NewPCG(1, 2))

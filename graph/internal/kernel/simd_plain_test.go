@@ -81,7 +81,7 @@ func TestVectorAdamWFollowsFloat64(t *testing.T) {
 	})
 }
 
-// The norm of σ + ε in vectors is that of float64, forward and backward, also far from 0 and if σ is as small as ε.
+// The norm of σ + ε in vectors equals float64's, forward and backward, also far from 0 and if σ is as small as ε.
 func TestVectorLayerNormSigma(t *testing.T) {
 	const rows = 5
 	rng := rand.New(rand.NewPCG(21, 21))

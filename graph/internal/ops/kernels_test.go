@@ -415,7 +415,7 @@ func TestBackwardErrors(t *testing.T) {
 }
 
 // Our own operation only runs in a Program: it returns an error to Gorgonia's machine, and offers nothing to overwrite.
-// Its hash is that of its name, and it has one gradient per operand.
+// Its hash is its name's, and it has one gradient per operand.
 func TestOp(t *testing.T) {
 	g := New(Float64, 1)
 	x := g.Root().Param("x", Normal(1), 2, 3)

@@ -301,7 +301,7 @@ var arrangements = map[string]func(j, d int) (sign float64){
 
 // Every kernel of a layer's equation has the value and the gradients of the equation if a row of an operand has numbers
 // at the limits of the type, for rows that fill vectors and rows that do not. NaN is NaN in both forms, and ∞ is ∞. In
-// float32 the numbers may also be those of the equation in float64.
+// float32 the numbers may also equal the equation's in float64.
 func TestKernelsAtTheEndsOfTheNumbers(t *testing.T) {
 	widths := []int{1, 7, 17, 33}
 	if os.Getenv("NIGHTLY") == "" {

@@ -147,7 +147,7 @@ func TestAcross(t *testing.T) {
 }
 
 // The same holds if a machine has several sums when its last micro-batch begins, and if a function sees the gradients,
-// which are those of all machines.
+// which are the gradients of all machines.
 func TestAcrossSeveralSums(t *testing.T) {
 	small := [][]int{{3, 5}, {7}}
 	seen := func(m machine) *[]float64 {

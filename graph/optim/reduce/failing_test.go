@@ -147,8 +147,8 @@ func TestMachinesRefuse(t *testing.T) {
 	}
 }
 
-// A machine alone keeps its moments; one of several cuts them once, also those of a single number, and Whole joins only
-// such parts.
+// A machine alone keeps its moments; one of several cuts them once, also the moments of a single number, and Whole
+// joins only such parts.
 func TestShardOnce(t *testing.T) {
 	g, p, _ := small(t, graph.Float32)
 	moments := [][]graph.Tensor{{g.Zeros(0), {}}, {g.Zeros(1)}}

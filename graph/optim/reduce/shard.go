@@ -8,10 +8,10 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Shard makes Apply call its update only for this machine's part of the parameters, of those of Across, and fetch the
-// others' parts (ZeRO-1, Rajbhandari et al. 2020). The parameters are the same bits. Shard cuts state, the
-// list of tensors of every parameter, to that part; Whole completes them. A machine alone keeps them. Tensors of
-// another size than their parameter, which must be Entire, belong to its machine.
+// Shard makes Apply call its update only for this machine's part of the parameters, and fetch the other machines' parts
+// (ZeRO-1, Rajbhandari et al. 2020). The parameters are the same bits. Shard cuts state, the list of tensors of every
+// parameter, to that part; Whole completes them. A machine alone keeps them. Tensors of another size than their
+// parameter, which must be Entire, belong to its machine.
 func (c *Gradients) Shard(p *graph.Program, state ...[]graph.Tensor) error {
 	if c == nil || len(c.params) == 0 {
 		return errNoParams
@@ -66,7 +66,7 @@ func (c *Gradients) Entire(i int, parallel bool) {
 // gradients.
 func (c *Gradients) scattered() bool { return c.own != nil && c.before == nil }
 
-// Zeros returns zeros of a shape, that of parameter i by default, or this machine's part of them.
+// Zeros returns zeros of a shape, by default of parameter i's, or this machine's part of them.
 func (c *Gradients) Zeros(i int, shape ...int) graph.Tensor {
 	if c == nil || i < 0 || i >= len(c.params) {
 		return graph.Tensor{}

@@ -21,8 +21,8 @@ type tree struct {
 	packages map[string]*types.Package
 }
 
-// exported returns the exported names of the packages that other modules can import, as "folder Name" and
-// "folder Type.Member", sorted. Members include those of embedded types of this module.
+// exported returns the exported names of the packages that other modules can import, as "folder Name" and "folder
+// Type.Member", sorted. Members include the members of embedded types of this module.
 func exported(files fs.FS) (list []string, err error) {
 	t := tree{files, token.NewFileSet(), map[string]*types.Package{}}
 	err = fs.WalkDir(files, ".", func(folder string, d fs.DirEntry, err error) error {
@@ -101,7 +101,7 @@ func names(folder string, pkg *types.Package) (list []string) {
 	return list
 }
 
-// members returns the exported fields and methods of a type, including those of embedded types.
+// members returns the exported fields and methods of a type, including the embedded types'.
 func members(t types.Type, seen map[types.Type]bool) (list []string) {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()

@@ -18,7 +18,7 @@ type sight struct {
 	both bool // a token sees later ones too
 }
 
-// built returns c with the layer, whose attention is that of s.
+// built returns c with the layer, whose attention s names.
 func (s sight) built(c verify.Case, layer func(at nn.Site) nn.Layer) verify.Case {
 	c.Bidirectional = s.both
 	if s.past {
@@ -54,7 +54,7 @@ func bothWays(s sight) sight {
 // selfAttention describes a Case of self-attention.
 type selfAttention struct {
 	name, source string
-	count        int // of heads, 0 for those of the sizes
+	count        int // of heads, 0 for as many as the sizes say
 	sight        sight
 	dropout      float64
 }

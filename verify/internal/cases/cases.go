@@ -1,5 +1,5 @@
 // Package cases compares the layers of nn with formulas by hand. It lists what the papers describe, entry by entry,
-// with the Cases that certify each: those of verify/internal/variants, and those of layers and settings that no
+// with the Cases that certify each: the Cases of verify/internal/variants, and of layers and settings that no
 // configuration names, in one file per family of layers. Every family is generic in the numbers of its formulas.
 package cases
 
@@ -48,7 +48,7 @@ type formula[T hand.Number] struct {
 	layer layer[T]
 }
 
-// entries returns the entries sorted by ID: those of the variants and those of the families, where an ID in both has
+// entries returns the entries sorted by ID: the entries of the variants and of the families, where an ID in both has
 // the Cases of both.
 func entries[T hand.Number](n fixture.Sizes) (list []entry[T]) {
 	for _, e := range slices.Concat(ofVariants[T](n), families[T](n)) {

@@ -17,7 +17,7 @@ func crossAttentions[T hand.Number](n fixture.Sizes) []entry[T] {
 	}}}
 }
 
-// sourceTokens returns the number of tokens of a source. It is smaller than that of a target.
+// sourceTokens returns the number of tokens of a source. It is smaller than a target's.
 func sourceTokens(n fixture.Sizes) int { return max(n.Tokens-2, 1) }
 
 // sourceLengths returns the lengths of the sources; every other one is padded.

@@ -27,7 +27,7 @@ func tokens(n fixture.Sizes) []int {
 	return repeated([]int{3, 1, 4, 1, 5, 9, 6, 5, 3, 5, 8, 9}, n.Batch*n.Tokens, n.Vocabulary)
 }
 
-// repeated returns count ids below limit: those of the list, again and again.
+// repeated returns count ids below limit: the ids of the list, again and again.
 func repeated(list []int, count, limit int) (ids []int) {
 	for i := range count {
 		ids = append(ids, list[i%len(list)]%limit)

@@ -107,8 +107,8 @@ func numbers(t *testing.T, c verify.Case) hand.Parameters[float64] {
 }
 
 // TestHessians takes the product of every Case's Hessian, by day of every sixth, with a direction, by dual numbers over
-// its backward pass. In the field the Hessian is symmetric without rounding. In float64 the product is that of the
-// complex step of the backward pass, which is a difference of gradients without a rounding of its own.
+// its backward pass. In the field the Hessian is symmetric without rounding. In float64 the product equals the complex
+// step of the backward pass, which is a difference of gradients without a rounding of its own.
 func TestHessians(t *testing.T) {
 	t.Parallel()
 	const h = 1e-30

@@ -48,7 +48,7 @@ func (a Number) Along(tangent Element, rate float64) Number {
 }
 
 // Bound returns log₂ of a bound on the probability that a false identity holds in this draw, given the degree of its
-// two sides. Multiplying both sides by every divisor makes them polynomials, whose degrees grow by those of the
+// two sides. Multiplying both sides by every divisor makes them polynomials, whose degrees grow by the degrees of the
 // divisors. Two arguments of a function that are equal by chance would make two independent values one.
 func (d *Draw) Bound(degree float64) float64 {
 	bound := degree * (1 + float64(len(d.inverses))*max(d.divisor, 1))
@@ -98,8 +98,8 @@ func applied(x Number, value, derivative Element, real, slope float64) Number {
 // score has e^−∞ = 0.
 //
 // The gradients of hand.Flash need the law for maxima and logarithms, and so does the equality of its tiles with
-// attention at once. Those of hand.Sigmoid, hand.Softplus and hand.BinaryCrossEntropy need e⁻ˣ = 1/eˣ. Every other
-// gradient holds for any values of eˣ.
+// attention at once. The gradients of hand.Sigmoid, hand.Softplus and hand.BinaryCrossEntropy need e⁻ˣ = 1/eˣ. Every
+// other gradient holds for any values of eˣ.
 func (d *Draw) Exp(x Number) Number {
 	if math.IsInf(x.Real, -1) {
 		return Number{}

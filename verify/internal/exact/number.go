@@ -5,8 +5,8 @@ import "math"
 // A Number is a dual number a + bε, with ε² = 0, over the field. Its tangent b is a derivative along some direction.
 //
 // A Number also carries the dual number that the same formula gives in float64, Real + Rate ε. Comparisons use its
-// value, so that maxima, masks and kinks are those of real numbers: constants of the draw. A Real of −∞ is a score that
-// a mask hides. Rate is a derivative with rounding.
+// value, so that maxima, masks and kinks are as for real numbers: constants of the draw. A Real of −∞ is a score that a
+// mask hides. Rate is a derivative with rounding.
 type Number struct {
 	Value, Tangent Element
 	Real, Rate     float64

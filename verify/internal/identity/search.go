@@ -83,7 +83,7 @@ func (g gradients) nonzero() map[string][]int {
 
 const most = 200 // entries of a parameter that search looks at, if there are more
 
-// search adds the entries whose gradients differ: those of the parameters along which the passes differ.
+// search adds the entries whose gradients differ: the gradients of the parameters along which the passes differ.
 func (p *point) search(g gradients, differing map[string][]int) error {
 	all := p.direction()
 	for _, name := range slices.Sorted(maps.Keys(p.values)) {

@@ -39,8 +39,8 @@ func (c cursor) isConstant(e ast.Expr) bool { return c.source.info.Types[e].Valu
 
 func (c cursor) text(n ast.Node) string { return c.between(n.Pos(), n.End()) }
 
-// phrase returns the text by which the list of equivalent mutants names the node: that of the node or, as long as it is
-// shorter than eight bytes, of the expression or the simple statement around it.
+// phrase returns the text by which the list of equivalent mutants names the node: the text of the node or, as long as
+// it is shorter than eight bytes, of the expression or the simple statement around it.
 func (c cursor) phrase() string {
 	n := c.node
 	for _, outer := range slices.Backward(c.stack) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// dropCall replaces a call by the receiver of the method or the only argument of the function, if its type is that of
+// dropCall replaces a call by the receiver of the method or the only argument of the function, if it has the type of
 // the result: x.f(y) → x. It skips functions from error to error, which only add text for people.
 func dropCall(c cursor) []change {
 	call, ok := c.node.(*ast.CallExpr)

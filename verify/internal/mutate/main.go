@@ -10,11 +10,11 @@
 // its mutated copies and begins by selecting the one to call, so that one build serves thousands of mutants.
 //
 // The tests first run once without a mistake, each in its own process, which records the blocks that it enters. A
-// mutant then runs only the tests that enter its block, those of its own package first, the fastest first. It is killed
-// by a test that fails, by a panic, or by a run that exceeds its limits. Mutants that behave like the original for
-// every input are listed in equivalent.txt, each with its function, its expression and the reason; an entry without a
-// mutant is an error. The tests run in a copy of the module, because a mutant may write or remove files anywhere.
-// Limits of time and memory need a Unix shell.
+// mutant then runs only the tests that enter its block, its own package's first, the fastest first. It is killed by a
+// test that fails, by a panic, or by a run that exceeds its limits. Mutants that behave like the original for every
+// input are listed in equivalent.txt, each with its function, its expression and the reason; an entry without a mutant
+// is an error. The tests run in a copy of the module, because a mutant may write or remove files anywhere. Limits of
+// time and memory need a Unix shell.
 package main
 
 import (
@@ -36,7 +36,7 @@ var equivalent string
 // options are the flags.
 type options struct {
 	packages   []string      // paths in the module, such as verify/hand
-	tests      []string      // further packages with tests: "verify" for all mutants, "nn=verify" for those of nn
+	tests      []string      // further packages with tests: "verify" for all mutants, "nn=verify" for mutants of nn
 	run        string        // pattern of the names of tests, as of go test -run; "" means all
 	tags       string        // build tags
 	n          int           // number of mutants to draw; 0 means all

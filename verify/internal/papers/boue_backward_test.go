@@ -94,8 +94,8 @@ func TestBoueEq28(t *testing.T) {
 	near(t, "Δ_rawᵗ q of AttentionBackward", dk, a.draw.Transpose().MatMul(a.q))
 }
 
-// (29) The gradient of the keys' bias is zero for every value of the parameters; that of the queries' bias is not. With
-// the mask multiplied as printed, the keys' bias matters (erratum B2).
+// (29) The gradient of the keys' bias is zero for every value of the parameters; the gradient of the queries' bias is
+// not. With the mask multiplied as printed, the keys' bias matters (erratum B2).
 func TestBoueEq29(t *testing.T) {
 	a := newAttention()
 	_, g := headBackward(a.x, a.p, a.mask, matrix{}, a.delta)

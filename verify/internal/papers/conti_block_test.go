@@ -133,8 +133,8 @@ func normaliseBy(z, mu matrix, eps float64) matrix {
 	return centred.Div(centred.Square().Mean().Sqrt().Shift(eps))
 }
 
-// The gradient of (4) is that of the LayerNorm, with σ in the normalised features and σ + ε as the divisor. For a token
-// of equal features it is NaN, where the usual one, with ε in the root, is finite (erratum C3).
+// The gradient of (4) is the LayerNorm's, with σ in the normalised features and σ + ε as the divisor. For a token of
+// equal features it is NaN, where the usual one, with ε in the root, is finite (erratum C3).
 func TestContiLayerNormGradient(t *testing.T) {
 	const eps = 0.1
 	x, gain, delta := fixture.Random("x", 6, 8), fixture.Random("gain", 1, 8).Shift(1), fixture.Random("delta", 6, 8)

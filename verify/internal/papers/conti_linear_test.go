@@ -66,9 +66,9 @@ func contiPhi(x matrix) matrix {
 // contiUnit returns the rows, each divided by its length.
 func contiUnit(x matrix) matrix { return x.Div(x.Square().Sum().Sqrt()) }
 
-// (16) A kernel is the product of feature maps: (1 + x·y)² is that of 1, √2 x and all products xᵢxⱼ, the first-order 1
-// + x·y that of 1 and x. The quadratic form of such a kernel is a square and never negative; that of −|x − y|², which
-// is not a kernel, is negative somewhere.
+// (16) A kernel is the product of feature maps: (1 + x·y)² belongs to the features 1, √2 x and all products xᵢxⱼ, and
+// the first-order 1 + x·y to 1 and x. The quadratic form of such a kernel is a square and never negative; the form of
+// −|x − y|², which is not a kernel, is negative somewhere.
 func TestContiEq16(t *testing.T) {
 	x := fixture.Random("points", 7, 3).Scale(3)
 	products := make([]matrix, 3)

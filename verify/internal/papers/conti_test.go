@@ -133,8 +133,8 @@ func TestContiBandDimension(t *testing.T) {
 	}
 }
 
-// The distances of the tables in 3.1.3, called relatively small, are those of (16, 16) weights, from which the matrix
-// of zeros has the distance 16: seven of eight and eight of eight are farther away than that (erratum C12).
+// The distances of the tables in 3.1.3, called relatively small, are distances of (16, 16) weights, from which the
+// matrix of zeros has the distance 16: seven of eight and eight of eight are farther away than that (erratum C12).
 func TestContiTables(t *testing.T) {
 	const n = 16
 	tables := [2][8][2]float64{

@@ -155,7 +155,7 @@ func TestI02SumIsMeanTimesKept(t *testing.T) {
 	}
 }
 
-// The loss is ln Σ e^z − z_y, never the logarithm of a probability: that of e⁻¹¹⁰ is 110 nats, but in float32 e⁻¹¹⁰ is
+// The loss is ln Σ e^z − z_y, never the logarithm of a probability: for e⁻¹¹⁰ it is 110 nats, but in float32 e⁻¹¹⁰ is
 // 0.
 func TestI02FiniteAt110Nats(t *testing.T) {
 	z := hand.NewMatrix[float64](2, 3, 110, 0, -5, 0, 0, 0)

@@ -159,7 +159,7 @@ func complexStep(t testing.TB, forward func(complexParameters) complexMatrix, p 
 	return g
 }
 
-// Every layer's gradients by hand for a random Δ are those of the complex step of Σ y∘Δ, entry by entry.
+// Every layer's gradients by hand for a random Δ equal the complex step of Σ y∘Δ, entry by entry.
 func TestLayers(t *testing.T) {
 	for name, l := range layers() {
 		t.Run(name, func(t *testing.T) {

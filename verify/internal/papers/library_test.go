@@ -113,7 +113,7 @@ type results struct {
 	deltas map[string]matrix
 }
 
-// computedModel returns the library's gradients of a model, and those of the inputs of the parts after each place.
+// computedModel returns the library's gradients of a model, and of the inputs of the parts after each place.
 func computedModel(t *testing.T, m verify.Model, f form, following map[string]string) results {
 	t.Helper()
 	model := built(t, m, f, len(m.Tokens)/m.Config.BlockSize)

@@ -141,7 +141,7 @@ func TestI11UnprojectedIsIdentityProjections(t *testing.T) {
 }
 
 // The weights of a query sum to 1, so that a bias of the values passes unchanged and is an additional bias b_v·W_o of
-// the output. Its gradient is that of the output's bias times W_oᵗ.
+// the output. Its gradient is the gradient of the output's bias times W_oᵗ.
 func TestI11ValueBiasIsAnOutputBias(t *testing.T) {
 	const d = fixture.Features
 	qk, v := 2*fixture.Heads*fixture.QK, fixture.Heads*fixture.Values

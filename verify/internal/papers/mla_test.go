@@ -49,7 +49,7 @@ func TestI41AbsorptionGivesTheSameGradients(t *testing.T) {
 }
 
 // TestI41IsMultiHeadAttention checks that it is multi-headed attention with keys and values of rank dc: the products
-// w↓w↑ are the matrices of the usual layer, and their gradients lead to those of the factors (39).
+// w↓w↑ are the matrices of the usual layer, and their gradients lead to the gradients of the factors (39).
 func TestI41IsMultiHeadAttention(t *testing.T) {
 	x, p, m, delta := latentFixture()
 	wk, wv := p.Down.MatMul(p.UpK), p.Down.MatMul(p.UpV)

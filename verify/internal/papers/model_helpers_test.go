@@ -100,7 +100,7 @@ func gptBackward(c variants.Plan, p parameters, tokens, targets []int) (g gradie
 	return g, nil
 }
 
-// blockOf returns block i of a model; the parameters need not contain more than those of the block.
+// blockOf returns block i of a model; the parameters need not contain more than the block's.
 func blockOf[T hand.Number](c variants.Plan, p hand.Parameters[T], i int) (hand.Layer[T], error) {
 	m, err := variants.Model(c, p)
 	if err != nil {

@@ -93,8 +93,7 @@ func TestNoteEq11(t *testing.T) {
 	wrongBy(t, "α without so below", e.Div(e.Columns(0, 5).Sum()), right, 0.064)
 }
 
-// (12) A row of P is added to each token. The output for a word then depends on its position and on those of the
-// others.
+// (12) A row of P is added to each token. The output for a word then depends on its position and on the others'.
 func TestNoteEq12(t *testing.T) {
 	s := newNote()
 	first, second := noteSentences()

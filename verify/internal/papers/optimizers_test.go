@@ -84,7 +84,7 @@ func constant(g matrix) func(t int) matrix {
 }
 
 // Five steps, entry by entry. The moments are not carried along but computed from all gradients so far: m̂ is their
-// average with weights β₁^(t−i), and v̂ that of their squares.
+// average with weights β₁^(t−i), and v̂ the average of their squares.
 func TestAdamWTrajectory(t *testing.T) {
 	c, start, g := adamw(), fixture.Random("w", 3, 4), differing(1)
 	want := hand.Zeros[float64](5*3, 4)

@@ -59,8 +59,8 @@ func TestI51Temperature(t *testing.T) {
 	}
 }
 
-// The next word is drawn from the logits at the last word that is not padding: those of a full window do not depend on
-// the padding after it, and the library's decoder, which gets no padding, computes the same.
+// The next word is drawn from the logits at the last word that is not padding: the logits of a full window do not
+// depend on the padding after it, and the library's decoder, which gets no padding, computes the same.
 func TestI51LastPosition(t *testing.T) {
 	m := newModel(t, small())
 	h := planOf(m)

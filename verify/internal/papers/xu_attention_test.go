@@ -131,7 +131,7 @@ func TestXuEq08(t *testing.T) {
 	near(t, "QKᵗ", q.MatMul(k.Transpose()), want)
 }
 
-// (9) The attention of many queries is many attentions: row i of the output is that of query i alone.
+// (9) The attention of many queries is many attentions: row i of the output is the output of query i alone.
 func TestXuEq09(t *testing.T) {
 	q, k, v := xuQueries()
 	out := q.MatMul(k.Transpose()).Softmax().MatMul(v)
@@ -276,7 +276,7 @@ func TestI40CacheEqualsForward(t *testing.T) {
 }
 
 // Section 3 does not mention what generate does when the window is full: it drops the first token and counts the others
-// from 0 again. With learned positions the cached keys and values are then those of other positions (erratum X9). With
+// from 0 again. With learned positions the cached keys and values then belong to other positions (erratum X9). With
 // rotary ones no position is stale, because only differences of positions matter.
 func TestXuStaleCache(t *testing.T) {
 	s, e := newSelfAttention(), fixture.Random("tokens", 7, xuWidth).Scale(4)
@@ -305,7 +305,7 @@ func TestXuStaleCache(t *testing.T) {
 	near(t, "scores of rotary positions", scoresAt(positions), scoresAt(moved))
 }
 
-// With rotary positions a cached key, before rotation, is that of its token in the first block. In the second block it
+// With rotary positions a cached key, before rotation, belongs to its token in the first block. In the second block it
 // is computed from the first block's output, which depends on all earlier tokens, including one that has since been
 // dropped (erratum X9).
 func TestXuRotaryCache(t *testing.T) {

@@ -66,7 +66,7 @@ func (m decoupled) attend(i int) matrix {
 func columnOf(m matrix, t int) matrix { return rowOf(m, t).Transpose() }
 
 // (60) The keys and values of a token and a head are W↑K c and W↑V c. From here on tokens are columns and W↑K is (d_h,
-// d_c), the transpose of that of (38), whose product with such a c does not exist (erratum X13).
+// d_c), the transpose of the matrix in (38), whose product with such a c does not exist (erratum X13).
 func TestXuEq60(t *testing.T) {
 	m := newDecoupled()
 	for i := range xuHeads {
@@ -118,7 +118,7 @@ func TestXuEq62(t *testing.T) {
 }
 
 // (63) A query has a part W↑Q c^Q and a rotated part RoPE(W_QR c^Q). Rotating the matrix W_QR W↓Q before it meets h, as
-// the first line has it, is the same. Scores are the sum of those of the parts.
+// the first line has it, is the same. Scores are the sums of the parts' scores.
 func TestXuEq63(t *testing.T) {
 	m := newDecoupled()
 	for i := range xuHeads {
@@ -162,7 +162,7 @@ func TestXuEq64(t *testing.T) {
 	wrongBy(t, "one for the other", latent, ofH, 0.0648)
 }
 
-// residual returns the part of the columns of w that is orthogonal to those of a.
+// residual returns the part of the columns of w that is orthogonal to the columns of a.
 func residual(a, w matrix) matrix {
 	basis := a.Transpose() // its rows, made orthonormal
 	var rows []matrix

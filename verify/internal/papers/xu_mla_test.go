@@ -37,8 +37,8 @@ func (m latent) hand() mlaParameters {
 // outRows returns the rows of W_O that belong to a head.
 func (m latent) outRows(i int) matrix { return m.wo.Tokens(i*xuHead, (i+1)*xuHead) }
 
-// (37) The latent is a projection of each token alone, shared by the keys and values of all heads. Its width 576 is
-// that of 512 latent features with the 64 rotary ones of (64), which are another projection (errata X6b, X5).
+// (37) The latent is a projection of each token alone, shared by the keys and values of all heads. Its width 576 counts
+// 512 latent features and the 64 rotary ones of (64), which are another projection (errata X6b, X5).
 func TestXuEq37(t *testing.T) {
 	m := newLatent()
 	for i := range xuTokens {

@@ -97,7 +97,7 @@ func TestXuEq49(t *testing.T) {
 	near(t, "angles", column.MatMul(r.frequencies), r.angles)
 }
 
-// (50) The cosines are those of the angles, 1 at position 0 and even: cos(s+t) = cos s cos t − sin s sin t.
+// (50) The cosines are 1 at position 0 and even: cos(s+t) = cos s cos t − sin s sin t.
 func TestXuEq50(t *testing.T) {
 	r := newRotary()
 	cos, sin := each(r.angles, math.Cos), each(r.angles, math.Sin)
@@ -105,8 +105,7 @@ func TestXuEq50(t *testing.T) {
 	near(t, "at 5 = 2 + 3", rowOf(cos, 2).Mul(rowOf(cos, 3)).Sub(rowOf(sin, 2).Mul(rowOf(sin, 3))), rowOf(cos, 5))
 }
 
-// (51) The sines are those of the same angles, 0 at position 0: sin(s+t) = sin s cos t + cos s sin t, and cos² + sin² =
-// 1.
+// (51) The sines of the same angles are 0 at position 0: sin(s+t) = sin s cos t + cos s sin t, and cos² + sin² = 1.
 func TestXuEq51(t *testing.T) {
 	r := newRotary()
 	cos, sin := each(r.angles, math.Cos), each(r.angles, math.Sin)

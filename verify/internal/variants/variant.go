@@ -30,7 +30,7 @@ type Variant[T hand.Number] struct {
 // Setting describes a Case of a variant. Its fields are those that differ from the usual Case: causal attention without
 // dropout, with biases and with the sizes of the fixture.
 type Setting struct {
-	Name, Source string // Source is by default that of the entry
+	Name, Source string // Source is by default the entry's
 
 	NoBias     bool
 	Dropout    float64

@@ -98,7 +98,7 @@ func TestForgettingIsABias(t *testing.T) {
 	}
 }
 
-// forgetting runs both passes and returns the result, the gradient of the projections and that of the gates.
+// forgetting runs both passes and returns the result, the gradient of the projections and the gradient of the gates.
 func forgetting[T kernel.Float](
 	p *kernel.Pool, h Shape, qkv, gates []T, mask Mask[T], dy []T, drop kernel.DropMask,
 ) (y, dqkv, dgates []T) {

@@ -15,8 +15,8 @@ import (
 //
 // With a cap, Δs is multiplied by its slope. With sigmoids, p = σ(score − ln n) and Δs = p∘(1 − p)∘Δp.
 //
-// The weights are those of Forward by e^(s−m)/ℓ = e^(s−(m+ln ℓ)), which hand.Flash has on the exact road for a maximum
-// m and a logarithm ln ℓ.
+// The weights equal Forward's by e^(s−m)/ℓ = e^(s−(m+ln ℓ)), which hand.Flash has on the exact road for a maximum m and
+// a logarithm ln ℓ.
 //
 // Keys and values get the sum over the heads that share them. The heads of a group, the tiles of a head and finally the
 // scattered keys are added in a fixed order, so that no sum depends on the threads.

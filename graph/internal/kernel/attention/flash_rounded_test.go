@@ -17,7 +17,7 @@ func rounded(x float64) float64 {
 }
 
 // TestFlashRounds: with products of rounded operands, exactly the six products q·kᵀ, p·v, dy·vᵀ, pᵀ·dy, dsᵀ·q and ds·k
-// are rounded: the difference to float64 with the same roundings is that of float32.
+// are rounded: the difference to float64 with the same roundings is as small as float32's.
 func TestFlashRounds(t *testing.T) {
 	h := self(2, 29, 3, 7, 5)
 	rng := rand.New(rand.NewPCG(3, 9))

@@ -81,7 +81,7 @@ func (c *KVCache[T]) Attend(p *kernel.Pool, y, qkv []T, mask Mask[T], at Places)
 	}
 }
 
-// Do computes groups from … to of those of all sequences of the step.
+// Do computes groups from … to of the groups of all sequences of the step.
 func (c *KVCache[T]) Do(from, to int) {
 	for i := from; i < to; i++ {
 		c.group(i/c.Groups, i%c.Groups)

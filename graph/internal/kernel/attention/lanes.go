@@ -7,7 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 )
 
-// lane is a set of queries and keys of a head at regular distances. A mask may leave out all keys between those of a
+// lane is a set of queries and keys of a head at regular distances. A mask may leave out all keys between the keys of a
 // window, such as a dilated one or Longformer's, where every token has two keys. In a tile of adjacent keys most would
 // then be hidden; in a tile of a lane they are not. Every query and every key is in exactly one lane; most masks have a
 // single lane.
@@ -52,9 +52,9 @@ func laneOf[T kernel.Float](l *lane, p Projections[T]) Projections[T] {
 	return Projections[T]{rowsOf(p.Q, l.q), rowsOf(p.K, l.k), rowsOf(p.V, l.k)}
 }
 
-// lanesOf returns the lanes of a mask matrix, derived from its last rows. The distance of a lane's keys is that of most
-// visible neighbours there. Its queries have the same distance or, if a token has two keys, half of it. lanesOf returns
-// nil if the lanes would be short.
+// lanesOf returns the lanes of a mask matrix, derived from its last rows. The distance of a lane's keys is the distance
+// of most visible neighbours there. Its queries have the same distance or, if a token has two keys, half of it. lanesOf
+// returns nil if the lanes would be short.
 func lanesOf[T kernel.Float](h Shape, mask matrix[T]) []lane {
 	const rows, short = 8, 32
 	var vote majority

@@ -53,7 +53,7 @@ func (c *PairCache[T]) Attend(p *kernel.Pool, y, qkv []T, mask Mask[T], at Place
 	p.RunOn(kernel.Worth[T](p, operations), n*c.Heads, 1, c)
 }
 
-// Do computes heads from … to of those of all sequences of the step.
+// Do computes heads from … to of the heads of all sequences of the step.
 func (c *PairCache[T]) Do(from, to int) {
 	for i := from; i < to; i++ {
 		sequence, at := c.places.Of(i / c.Heads)

@@ -43,8 +43,8 @@ var sparse = []masking{
 	}},
 }
 
-// Keys far from the window are gathered, and the result is that of the complete mask, forward and backward, for groups,
-// with dropout, to the bit on any number of threads.
+// Keys far from the window are gathered, and the result is the complete mask's, forward and backward, for groups, with
+// dropout, to the bit on any number of threads.
 func TestScatteredKeysEqualDense(t *testing.T) {
 	shapes := []Shape{self(2, 437, 2, 5, 7), self(1, 391, 4, 3, 2).in(2), shape(2, 333, 666, 2, 4, 3, 2)}
 	if os.Getenv("NIGHTLY") == "" {

@@ -22,8 +22,8 @@ func (r Room) Keys(context int) int {
 	return min(context, roundUp(r.First)+roundUp(r.Window+grain-1+slack))
 }
 
-// held describes the keys of a sequence that lie in a cache: positions 0 … first−1, and those from base on. Their order
-// is that of the positions, and all of base, first and the place of a key differ from its position by a multiple of
+// held describes the keys of a sequence that lie in a cache: positions 0 … first−1, and those from base on. They lie in
+// the order of the positions, and all of base, first and the place of a key differ from its position by a multiple of
 // grain. Sums over the keys thus have the same bits as sums over all keys, in which the hidden ones add zeros.
 type held struct{ first, base int }
 

@@ -51,8 +51,8 @@ func (s *head[T]) weigh(x, mask []T, first int, keep []T, cols, stride int) (res
 	return true
 }
 
-// weighBackward computes the weights of a tile of scores again, in place, and turns their gradient d into that of the
-// scores.
+// weighBackward computes the weights of a tile of scores again, in place, and turns their gradient d into the gradient
+// of the scores.
 func (s *head[T]) weighBackward(d, x, mask []T, first int, dots []T, cols, stride int) {
 	top := s.top[first : first+len(dots)]
 	if s.Weights == Sigmoids {

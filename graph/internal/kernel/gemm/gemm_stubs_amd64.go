@@ -4,7 +4,8 @@
 
 package gemm
 
-// d + alpha·a·b → c for m rows and n ≤ 2 vectors of columns: the rows of a lie lda apart, those of b's strip ldb.
+// d + alpha·a·b → c for m rows and n ≤ 2 vectors of columns: the rows of a lie lda apart, and the rows of b's strip
+// ldb.
 //
 //go:noescape
 func rowsAVX512(

@@ -212,7 +212,7 @@ func TestGemmLooksAtLengths(t *testing.T) {
 	}
 }
 
-// A symmetric product is that of Mul on and below the diagonal, and its transpose above.
+// A symmetric product is Mul's on and below the diagonal, and its transpose above.
 func TestMulSymmetric(t *testing.T) {
 	t.Run("float32", testMulSymmetric[float32])
 	t.Run("float64", testMulSymmetric[float64])

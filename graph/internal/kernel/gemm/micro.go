@@ -30,8 +30,8 @@ func tile32(g *product[float32], top, bottom, left, right int) {
 	gemmBest.tile(g, top, bottom, left, right)
 }
 
-// roundedTile computes a part of c, with the numbers of b rounded to bfloat16: those of copied strips, or those of a
-// row where they are multiplied.
+// roundedTile computes a part of c, with the numbers of b rounded to bfloat16: when strips are copied, or where a row
+// is multiplied.
 func roundedTile(g *product[float32], top, bottom, left, right int) {
 	if gemmBest == nil {
 		plainTile(g, top, bottom, left, right, kernel.Bfloat16)

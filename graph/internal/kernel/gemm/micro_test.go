@@ -217,7 +217,7 @@ func TestBitsAreThoseOfEveryProcessor(t *testing.T) {
 	}
 }
 
-// TestColumnsOnly: a set without a kernel for rows packs any number of them, and its bits are those of the others.
+// TestColumnsOnly: a set without a kernel for rows packs any number of them, and its bits are the others'.
 func TestColumnsOnly(t *testing.T) {
 	sets := gemmSets()
 	if sets[byColumns] == nil {

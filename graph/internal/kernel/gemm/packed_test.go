@@ -140,7 +140,7 @@ func TestPackedFinite(t *testing.T) {
 	}
 }
 
-// The memory is that of the strips of 64 columns that hold the matrix.
+// The memory holds the strips of 64 columns of the matrix.
 func TestPackedBytes(t *testing.T) {
 	p := kernel.NewPool(2)
 	for n, columns := range map[int]int{1: 64, 63: 64, 64: 64, 65: 128, 128: 128, 129: 192} {

@@ -219,8 +219,8 @@ func TestRoundedOrder(t *testing.T) {
 	})
 }
 
-// BenchmarkRounded reports the fastest call and that of the same product in float32, alternately: by the way that this
-// processor takes, and by rounding.
+// BenchmarkRounded reports the fastest call, and the fastest of the same product in float32, alternately: by the way
+// that this processor takes, and by rounding.
 func BenchmarkRounded(b *testing.B) {
 	b.Run(Rounded{}.String(), benchmarkRoad)
 	if pairs() {

@@ -244,7 +244,7 @@ func scaleCols(f *fn) {
 	})
 }
 
-// mulAddRows adds every row of x, multiplied by its factor, to that of z.
+// mulAddRows adds every row of x, multiplied by its factor, to the row of z.
 func mulAddRows(f *fn) {
 	z, x, factor := f.pointer("z_base"), f.pointer("x_base"), f.pointer("factor_base")
 	cols, stride, rows := f.pointer("cols"), f.pointer("stride"), f.pointer("factor_len")

@@ -23,7 +23,7 @@ func evex(prefix, opcode, rm, v, reg int) string {
 // of the first ones. Each sum is rounded once.
 func dotPairs(x, y, sum int) string { return evex(2, 0x52, x, y, sum) }
 
-// roundPairs returns VCVTNE2PS2BF16: it rounds the numbers of low, then those of high, to bfloat16, as the words of to.
+// roundPairs returns VCVTNE2PS2BF16: it rounds the numbers of low, then of high, to bfloat16, as the words of to.
 func roundPairs(low, high, to int) string { return evex(3, 0x72, low, high, to) }
 
 // panelStride is the distance in bytes between the rows of packed pairs, as in gemm's panels.

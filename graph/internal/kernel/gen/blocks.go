@@ -116,7 +116,7 @@ func (f *fn) clearPastEnd(v vec) {
 	}
 }
 
-// fillPastEnd sets the lanes after the end of a slice to those of fill.
+// fillPastEnd sets the lanes after the end of a slice to the lanes of fill.
 func (f *fn) fillPastEnd(v, fill vec) {
 	switch {
 	case !f.tail:

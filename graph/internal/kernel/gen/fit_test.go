@@ -113,7 +113,7 @@ func TestExpPolynomial(t *testing.T) {
 	}
 }
 
-// TestMills: so are those of R(t).
+// TestMills: so are the coefficients of R(t).
 func TestMills(t *testing.T) {
 	ratio := func(u float64) float64 {
 		t := millsBend/u - millsBend

@@ -98,7 +98,7 @@ func (g *gen) neonColumns(label string, vectors int, incomplete bool) {
 }
 
 // neonDots writes the product of a single row with a matrix stored by columns. Its sums have the same 16 parts in the
-// same order as those of dots. Registers: R0 c, R1 a, R2 b, R3 ldb, R4 d, R5 k, R6 n; R7 runs through a, R8 … R11
+// same order as the sums of dots. Registers: R0 c, R1 a, R2 b, R3 ldb, R4 d, R5 k, R6 n; R7 runs through a, R8 … R11
 // through rows of b, R12 counts; V0 … V15 the sums, V16 alpha, V24 … V27 a, V28 … V31 b.
 func (g *gen) neonDots() {
 	args := []arg{

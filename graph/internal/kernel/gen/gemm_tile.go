@@ -12,7 +12,7 @@ func (g *gen) product() {
 		{"k", ""}, {"m", "R12"}, {"n", "CX"}, {"alpha", ""},
 	}
 	doc := "d + alpha·a·b → c for m rows and n ≤ 2 vectors of columns: " +
-		"the rows of a lie lda apart, those of b's strip ldb."
+		"the rows of a lie lda apart, and the rows of b's strip ldb."
 	g.function("rows", doc, args, func() { g.tiles(false) })
 	g.function("cols", "The same with a stored transposed: its columns lie lda apart.", args, func() { g.tiles(true) })
 }

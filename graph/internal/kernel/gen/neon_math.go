@@ -60,8 +60,8 @@ func (f *fn) neonHorner(p, x int, c []constant) {
 	}
 }
 
-// neonMultiply computes z = z·m in lanes of 64 bits, from the product of the lower halves and those of each lower half
-// with the other's upper half.
+// neonMultiply computes z = z·m in lanes of 64 bits, from the product of the lower halves and the products of each
+// lower half with the other's upper half.
 func (f *fn) neonMultiply(z, t, u, m int) {
 	f.word("rev64", t, z)
 	f.word("mul", t, t, m)

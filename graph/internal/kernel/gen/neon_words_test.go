@@ -14,7 +14,7 @@ import (
 
 var ofWord = regexp.MustCompile(`(?m)^\tWORD \$0x([0-9a-f]{8}) // (.*)$`)
 
-// TestWords: the words are those of GNU as 2.40.
+// TestWords: the words are what GNU as 2.40 writes.
 func TestWords(t *testing.T) {
 	got := indexed("ldr", 30, 13, 23) + indexed("str", 13, 23, 5) + byElementProduct(30, 13, 23) +
 		byElement(30, 13, 23, 0) + byElement(30, 13, 5, 1) + byElement(1, 13, 23, 2) + byElement(30, 1, 23, 3) +

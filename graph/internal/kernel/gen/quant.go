@@ -27,8 +27,8 @@ var blockeds = []blocked{{"Q8", 34}, {"Q4", 18}}
 // copies a block of eight rows as a panel: 4 numbers of each row in turn.
 //
 // The instructions multiply numbers without a sign by signed ones. The numbers of Q4, n from −8 to 7, are therefore
-// taken as n + 8, for which −8·Σx is added. Those of Q8 are n + 128 with VNNI; with AVX2, whose sums of two products
-// would not fit 16 bits, they lose their signs to x.
+// taken as n + 8, for which −8·Σx is added. Q8 has n + 128 with VNNI; with AVX2, whose sums of two products would not
+// fit 16 bits, they lose their signs to x.
 func quants(out map[string]string) {
 	var stubs strings.Builder
 	stubs.WriteString(header(avx2) + "package quant\n")
@@ -93,13 +93,13 @@ func loaded(names string, registers ...string) (args []arg) {
 
 func (b blocked) rowsDoc() string {
 	return fmt.Sprintf("y[i] = Σ of k blocks of row i with x, for n times eight rows of %s, stride bytes apart. "+
-		"scale and offset are those of x, as round sets them.", b.name)
+		"scale and offset belong to x, as round sets them.", b.name)
 }
 
 func (b blocked) panelDoc(eights int) string {
 	doc := fmt.Sprintf("panel = k blocks of eight rows of %s, stride bytes apart", b.name)
 	if eights > 1 {
-		doc += ", as those of a panel of 16 rows: the other eight begin 32 bytes before or after them"
+		doc += ", as rows of a panel of 16: the other eight begin 32 bytes before or after them"
 	}
 	return doc + "."
 }

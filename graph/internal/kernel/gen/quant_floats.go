@@ -73,7 +73,7 @@ func (g *gen) roundBlocks() {
 }
 
 // floatDoc returns the name, the comment and the arguments of a product of rows of numbers of the given size with one
-// vector or with four; the registers are those of the arguments in their order.
+// vector or with four; the registers hold the arguments in their order.
 func floatDoc(size, rows, vectors int, registers ...string) (name, doc string, args []arg) {
 	kind, what := "F32", "float32"
 	if size == 2 {

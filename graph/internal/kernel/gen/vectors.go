@@ -104,7 +104,7 @@ func bfloat16(f *fn) {
 	})
 }
 
-// choose sets the lanes of to in which b and a compare as the predicate says to those of v. It overwrites mask.
+// choose sets the lanes of to in which b and a compare as the predicate says to the lanes of v. It overwrites mask.
 func (f *fn) choose(to, v vec, predicate string, a any, b, mask vec) {
 	if f.wide() {
 		f.op("VCMPPS", predicate, a, b, "K2")

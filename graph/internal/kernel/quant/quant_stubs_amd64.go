@@ -37,8 +37,8 @@ func rowsBF16AVX2(y *float32, w *byte, a *float32, k int, n int, stride int)
 //go:noescape
 func foursBF16AVX2(y *float32, w *byte, a *float32, k int, n int, stride int, lda int, apart int)
 
-// y[i] = Σ of k blocks of row i with x, for n times eight rows of Q8, stride bytes apart. scale and offset are those of
-// x, as round sets them.
+// y[i] = Σ of k blocks of row i with x, for n times eight rows of Q8, stride bytes apart. scale and offset belong to x,
+// as round sets them.
 //
 //go:noescape
 func rowsQ8VNNI(y *float32, w *byte, x *int8, scale *float32, offset *int32, k int, n int, stride int)
@@ -54,14 +54,14 @@ func panelQ8VNNI(panel *byte, w *byte, k int, stride int)
 //go:noescape
 func foursQ8VNNI(y *float32, panel *byte, x *int8, scale *float32, offset *int32, k int, apart int)
 
-// panel = k blocks of eight rows of Q8, stride bytes apart, as those of a panel of 16 rows: the other eight begin 32
-// bytes before or after them.
+// panel = k blocks of eight rows of Q8, stride bytes apart, as rows of a panel of 16: the other eight begin 32 bytes
+// before or after them.
 //
 //go:noescape
 func widePanelQ8VNNI(panel *byte, w *byte, k int, stride int)
 
-// y[i] = Σ of k blocks of row i with x, for n times eight rows of Q4, stride bytes apart. scale and offset are those of
-// x, as round sets them.
+// y[i] = Σ of k blocks of row i with x, for n times eight rows of Q4, stride bytes apart. scale and offset belong to x,
+// as round sets them.
 //
 //go:noescape
 func rowsQ4VNNI(y *float32, w *byte, x *int8, scale *float32, offset *int32, k int, n int, stride int)
@@ -77,8 +77,8 @@ func panelQ4VNNI(panel *byte, w *byte, k int, stride int)
 //go:noescape
 func foursQ4VNNI(y *float32, panel *byte, x *int8, scale *float32, offset *int32, k int, apart int)
 
-// panel = k blocks of eight rows of Q4, stride bytes apart, as those of a panel of 16 rows: the other eight begin 32
-// bytes before or after them.
+// panel = k blocks of eight rows of Q4, stride bytes apart, as rows of a panel of 16: the other eight begin 32 bytes
+// before or after them.
 //
 //go:noescape
 func widePanelQ4VNNI(panel *byte, w *byte, k int, stride int)

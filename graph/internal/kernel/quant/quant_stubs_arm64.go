@@ -4,8 +4,8 @@
 
 package quant
 
-// y[i] = Σ of k blocks of row i with x, for n times eight rows of Q8, stride bytes apart. scale and offset are those of
-// x, as round sets them.
+// y[i] = Σ of k blocks of row i with x, for n times eight rows of Q8, stride bytes apart. scale and offset belong to x,
+// as round sets them.
 //
 //go:noescape
 func rowsQ8NEON(y *float32, w *byte, x *int8, scale *float32, offset *int32, k int, n int, stride int)
@@ -21,8 +21,8 @@ func panelQ8NEON(panel *byte, w *byte, k int, stride int)
 //go:noescape
 func foursQ8NEON(y *float32, panel *byte, x *int8, scale *float32, offset *int32, k int, apart int)
 
-// y[i] = Σ of k blocks of row i with x, for n times eight rows of Q4, stride bytes apart. scale and offset are those of
-// x, as round sets them.
+// y[i] = Σ of k blocks of row i with x, for n times eight rows of Q4, stride bytes apart. scale and offset belong to x,
+// as round sets them.
 //
 //go:noescape
 func rowsQ4NEON(y *float32, w *byte, x *int8, scale *float32, offset *int32, k int, n int, stride int)

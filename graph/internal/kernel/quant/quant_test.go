@@ -74,7 +74,7 @@ func reference(w *Matrix, m int, x, bias []float32) (y, size []float64) {
 	return y, size
 }
 
-// A product is that of the unpacked matrix, for every type, number of vectors and threads, in every instruction set.
+// A product is the unpacked matrix's, for every type, number of vectors and threads, in every instruction set.
 func TestMulAdd(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	for _, of := range types {

@@ -6,7 +6,7 @@ import (
 )
 
 // backward computes the gradients, from the last chunk to the first. With S₀ the state before the chunk, S that after
-// it, R the gradient of S, and Δ that of Y,
+// it, R the gradient of S, and Δ the gradient of Y,
 //
 //	ΔU = aᵀ·Δ + (K∘α_{i+1…c})·R,  Δa = Δ·Uᵀ,  ΔV = Diag(β)·(I + Diag(β)·n)⁻ᵀ·ΔU,  Δn = −ΔV·Uᵀ
 //	ΔQ = (Δ·S₀ᵀ)∘α_{1…i} + that of a,  ΔK = (U·Rᵀ)∘α_{i+1…c} + those of a and n − (ΔV·S₀ᵀ)∘α_{1…i}

@@ -9,9 +9,9 @@ import (
 )
 
 // each is the decay of heads with a gate for each row of the state. The scores of tokens for which all α_{1…i} are mild
-// are a product of two matrices. For the others, a product over tokens j + 1 … i is that of two: j + 1 … m − 1 and m …
-// i, where m is the first token of the second half of the smallest block, of 2, 4, 8, … tokens, that contains i and j.
-// So the scores of a half with the other are a product of two matrices.
+// are a product of two matrices. For the others, a product over tokens j + 1 … i is a product of two: j + 1 … m − 1 and
+// m … i, where m is the first token of the second half of the smallest block, of 2, 4, 8, … tokens, that contains i and
+// j. So the scores of a half with the other are a product of two matrices.
 type each[T kernel.Float] struct {
 	c, qk       int
 	n           int // the number of first tokens for which all α_{1…i} are mild
@@ -161,14 +161,14 @@ func (e *each[T]) scoresBackward(dr, dk, da, r, k []T) {
 			m := from + half
 			rows := min(half, c-m)
 			upper, lower := f[m*d:][:rows*d], f[from*d:][:half*d]
-			if half == 1 { // e.k is that of this block's first token, e.r of its second
+			if half == 1 { // e.k has this block's first token, e.r its second
 				by := da[m*c+from]
 				addScaled(dr[m*d:][:d], e.k[from*d:][:d], upper, by)
 				addScaled(dk[from*d:][:d], e.r[m*d:][:d], lower, by)
 				continue
 			}
 			own := gemm.Mat(da[m*c+from:], c)
-			// The rows of e.r in the first half, and those of e.k in the second, are free.
+			// The rows of e.r in the first half, and of e.k in the second, are free.
 			x, y := gemm.Mat(e.k[m*d:], d), gemm.Mat(e.r[from*d:], d)
 			gemm.MulSerial(rows, d, half, 1, own, gemm.Mat(e.k[from*d:], d), 0, x)
 			gemm.MulSerial(half, d, rows, 1, own.T(), gemm.Mat(e.r[m*d:], d), 0, y)

@@ -215,7 +215,7 @@ func tokens(l Linear[float64], x []float64, part [2]int) (list []float64) {
 }
 
 // TestLinearAtTheCorners: the chunked form is the recurrence step by step for keys of no, one and equal directions, for
-// tiny and huge values, and where both meet in a text. The keys of a delta rule have length 1, as those of the layers.
+// tiny and huge values, and where both meet in a text. The keys of a delta rule have length 1, as in the layers.
 func TestLinearAtTheCorners(t *testing.T) {
 	corners := map[string]func(row, i int) float64{
 		"zeros":      func(int, int) float64 { return 0 },
@@ -279,8 +279,8 @@ func unit(x []float64) {
 }
 
 // TestLinearAtTheEnds: with keys of length 1, gates at 0, near 0, near 1 and at 1, and β at 0 and 2, give finite
-// results and gradients, and those of float32 are those of float64: over 10,000 tokens under NIGHTLY=1. A gate near 1
-// is rounded in every token of a chunk, and reflections, which are β = 2 by the delta rule, forget nothing, also no
+// results and gradients, in float32 the same as in float64: over 10,000 tokens under NIGHTLY=1. A gate near 1 is
+// rounded in every token of a chunk, and reflections, which are β = 2 by the delta rule, forget nothing, also no
 // rounding error.
 func TestLinearAtTheEnds(t *testing.T) {
 	tokens := 300
@@ -357,7 +357,7 @@ func near(t *testing.T, what string, got, want []float64, tolerance float64) {
 	}
 }
 
-// TestMildGates: a token's scores are those of mild gates as long as all products from the first token on are mild.
+// TestMildGates: a token has the scores of mild gates as long as all products from the first token on are mild.
 func TestMildGates(t *testing.T) {
 	for _, c := range []struct {
 		gate float64

@@ -88,7 +88,7 @@ func TestLRU(t *testing.T) {
 	}
 }
 
-// At a gate of 1 the root has no derivative: the gradient of c stays, and that of v grows by 0.
+// At a gate of 1 the root has no derivative: the gradient of c stays, and the gradient of v grows by 0.
 func TestLRUInputAtOne(t *testing.T) {
 	dv, dc := []float64{3, 3}, []float64{5, 5}
 	InputBackward(kernel.NewPool(1), dv, dc, []float64{7, 7}, []float64{2, 2}, []float64{0, -1})
