@@ -471,16 +471,19 @@ func TestWrongLayersAreNamed(t *testing.T) {
 		want    func() string
 	}{
 		"a column less": {
-			func(x graph.Expr) graph.Expr { return x.Columns(0, x.Shape()[1]-1) }, func() string { return "got shape (" },
+			func(x graph.Expr) graph.Expr { return x.Columns(0, x.Shape()[1]-1) },
+			func() string { return "got shape (" },
 		},
 		"a sum":     {func(x graph.Expr) graph.Expr { return x.Sum() }, func() string { return "got shape (" }},
 		"a product": {func(x graph.Expr) graph.Expr { return x.MatMul(x) }, func() string { return "matmul (" }},
-		"a panic": {func(x graph.Expr) graph.Expr { _, _, line, _ = runtime.Caller(0); return x.Columns(0, x.Shape()[7]) },
+		"a panic": {
+			func(x graph.Expr) graph.Expr { _, _, line, _ = runtime.Caller(0); return x.Columns(0, x.Shape()[7]) },
 			func() string {
 				return fmt.Sprintf(
 					"panic: runtime error: index out of range [7] with length 2 at %s:%d", thisFile(), line,
 				)
-			}},
+			},
+		},
 	} {
 		for _, kind := range []string{"attention", "norm", "mlp", "activation", "block", "head", "position"} {
 			config, place := ownLayer(tiny(), kind, layerFunc(c.forward))

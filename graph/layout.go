@@ -52,8 +52,8 @@ func rows[T float32 | float64](from, to int) ops.OwnPass[T] {
 	}
 }
 
-// Cols returns columns from … to−1 of a matrix: (n, d) → (n, to−from). The stock slice hashes its bounds modulo 256, so
-// two slices of a wide matrix can become the same node.
+// Columns returns columns from … to−1 of a matrix: (n, d) → (n, to−from). The stock slice hashes its bounds modulo 256,
+// so two slices of a wide matrix can become the same node.
 func (x Expr) Columns(from, to int) Expr {
 	return x.apply(fmt.Sprintf("columns %d:%d", from, to), func() (*G.Node, error) {
 		shape := x.node.Shape()

@@ -226,7 +226,9 @@ func TestEditedByRows(t *testing.T) {
 		"one only calls": {map[string]func(Expr) Expr{"h.0.mlp": reads, "h.1.mlp": only}, false},
 		"one is not":     {map[string]func(Expr) Expr{"h.0.mlp": reads, "h.2.mlp": reads}, false},
 		"one is wrong": {
-			map[string]func(Expr) Expr{"h.0.mlp": func(x Expr) Expr { x.Graph().Rows(); return x.Columns(0, 1) }}, false,
+			map[string]func(Expr) Expr{
+				"h.0.mlp": func(x Expr) Expr { x.Graph().Rows(); return x.Columns(0, 1) },
+			}, false,
 		},
 	} {
 		g := New(Float64, 1)

@@ -54,7 +54,9 @@ func TestWriteEvents(t *testing.T) {
 	if want := []byte("\x18\x00\x00\x00\x00\x00\x00\x00\xa3\x7f\x4b\x22\x09"); !bytes.HasPrefix(data, want) {
 		t.Errorf("got % x, want % x", data[:len(want)], want)
 	}
-	want := []string{"brain.Event:2", "train at 3: 4.5", "val at 3: 4.75", "train at 6: 2.5", "val at 6: 3", "loss at 6: 3.25"}
+	want := []string{
+		"brain.Event:2", "train at 3: 4.5", "val at 3: 4.75", "train at 6: 2.5", "val at 6: 3", "loss at 6: 3.25",
+	}
 	if got := readEvents(t, data); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -13,7 +13,8 @@ import (
 func reported() *Report {
 	curve := []Point{{3, 4.5, 4.75}, {6, 2.5, 3}}
 	return &Report{Trials: []*Trial{
-		{Text: "a/b.txt", Arm: "norm=rmsnorm", Setting: "rate=2", Tuning: true, Seed: 7, Key: "k1", Result: Result{Diverged: 2}},
+		{Text: "a/b.txt", Arm: "norm=rmsnorm", Setting: "rate=2", Tuning: true, Seed: 7, Key: "k1",
+			Result: Result{Diverged: 2}},
 		{Text: "a/b.txt", Arm: "norm=rmsnorm", Seed: 8, Key: "k2",
 			Result: Result{Loss: 3.25, Steps: 6, Parameters: 90, Tokens: 12, FLOPs: 1e6, Curve: curve},
 			Timing: Timing{Seconds: 0.5, Ms: 20}},
@@ -56,7 +57,8 @@ func TestWrite(t *testing.T) {
 
 // A report says what an arm changes, its code included.
 func TestChanges(t *testing.T) {
-	base, arm := Row{Config: gpt.Shakespeare()}, Row{Config: gpt.Shakespeare(), Versions: map[string]string{"arm": "v2"}}
+	base, arm := Row{Config: gpt.Shakespeare()}, Row{Config: gpt.Shakespeare()}
+	arm.Versions = map[string]string{"arm": "v2"}
 	arm.Config.Norm, arm.Config.NLayer = "rmsnorm", 3
 	got, err := arm.Changes(base)
 	if want := "n_layer=3; norm=\"rmsnorm\"; code of the arm: v2"; err != nil || strings.Join(got, "; ") != want {

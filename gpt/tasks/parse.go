@@ -11,8 +11,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Parse returns the kind of task that a text such as "parity:Length=16,TestLength=32,Train=20000" names, and the numbers
-// of rows. The name is one of Names. The options are the fields of the Kind, and Train and Test of the Set.
+// Parse returns the kind of task that a text such as "parity:Length=16,TestLength=32,Train=20000" names, and the
+// numbers of rows. The name is one of Names. The options are the fields of the Kind, and Train and Test of the Set.
 func Parse(text string) (k Kind, s Set, err error) {
 	name, list, _ := strings.Cut(text, ":")
 	names := Names()

@@ -369,7 +369,8 @@ func stepCases() map[string]stepCase {
 				return must(ForgettingAttention(x.Columns(0, h.Width()), gates(x), causal(s, mask...), h, 0))
 			},
 			func(s graph.Scope, x, at graph.Expr, c Cache) graph.Expr {
-				return CachedForgettingAttention(x.Columns(0, h.Width()), gates(x), causal(s, mask...), at, c.(*KVCache))
+				qkv := x.Columns(0, h.Width())
+				return CachedForgettingAttention(qkv, gates(x), causal(s, mask...), at, c.(*KVCache))
 			}, f,
 		}
 		l := LatentShape{Batch: 3, Context: 5, Heads: 2, QK: 3, V: 4, Latent: 6, Rotary: 2}

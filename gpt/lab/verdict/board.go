@@ -25,9 +25,6 @@ type Board struct {
 	Command string
 }
 
-// anyIdea stands for an idea in the command of a board.
-const anyIdea = "IDEA"
-
 // Markdown writes the board, sorted by what was shown at equal parameters.
 func (b Board) Markdown(w io.Writer) error {
 	rows := slices.DeleteFunc(slices.Clone(b.Rows), func(r *Report) bool { return r == nil })
@@ -37,9 +34,8 @@ func (b Board) Markdown(w io.Writer) error {
 	first := rows[0]
 	slices.SortStableFunc(rows, func(x, y *Report) int { return cmp.Compare(x.place(), y.place()) })
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "Text: %s, SHA-256 `%s`. Sizes: %v. %d steps of a trial.\n\n    %s %s -minutes %g -steps %d",
-		first.Text, first.TextSHA256, first.Plan.Sizes, first.Plan.Steps, b.Command, anyIdea, first.Minutes,
-		first.Plan.Steps)
+	fmt.Fprintf(out, "Text: %s, SHA-256 `%s`. Sizes: %v. %d steps of a trial.\n\n    %s IDEA -minutes %g -steps %d",
+		first.Text, first.TextSHA256, first.Plan.Sizes, first.Plan.Steps, b.Command, first.Minutes, first.Plan.Steps)
 	if slices.Equal(first.Plan.Sizes, Quick().Sizes) {
 		fmt.Fprint(out, " -quick")
 	}
@@ -47,9 +43,9 @@ func (b Board) Markdown(w io.Writer) error {
 	fmt.Fprintln(out, "| idea | equal parameters | equal FLOPs | with size | time | tasks | trials | SHA-256 |")
 	fmt.Fprintln(out, "|---|---|---|---|---:|---|---:|---|")
 	for _, r := range rows {
+		growth := r.verdict("Does the difference at equal parameters")
 		fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %d | `%s` |\n", r.Idea, r.textCell(parameters),
-			r.textCell(work), r.verdict("Does the difference at equal parameters"), r.timeCell(), r.taskCell(), r.Trials,
-			r.SHA256)
+			r.textCell(work), growth, r.timeCell(), r.taskCell(), r.Trials, r.SHA256)
 	}
 	if len(b.LeftOut) > 0 {
 		fmt.Fprint(out, "\nLeft out:\n\n")
@@ -153,9 +149,9 @@ func ReadRow(path, idea string) (row Row, err error) {
 	if err != nil {
 		return row, errors.Wrap(err, "board")
 	}
-	command := regexp.MustCompile(anyIdea + ` -minutes (\S+) -steps (\d+)( -quick)?`).FindSubmatch(data)
+	command := regexp.MustCompile(`IDEA -minutes (\S+) -steps (\d+)( -quick)?`).FindSubmatch(data)
 	if command == nil {
-		return row, errors.Errorf("board: %s: no command, such as -verdict %s -minutes 10 -steps 300", path, anyIdea)
+		return row, errors.Errorf("board: %s: no command, such as -verdict IDEA -minutes 10 -steps 300", path)
 	}
 	if len(command[3]) > 0 {
 		row.Protocol.Plan = Quick()

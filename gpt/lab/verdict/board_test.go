@@ -1,9 +1,9 @@
 package verdict
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,7 +96,7 @@ func TestBoard(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(out.String())
-	if got, err := ReadRow(path, "worst"); err != nil || fmt.Sprint(got.Protocol.Plan.Sizes) != fmt.Sprint(Quick().Sizes) {
+	if got, err := ReadRow(path, "worst"); err != nil || !slices.Equal(got.Protocol.Plan.Sizes, Quick().Sizes) {
 		t.Errorf("got %+v, %v, want the plan of Quick", got, err)
 	}
 	if err := (Board{LeftOut: []string{"why"}}).Markdown(&out); err == nil || !strings.Contains(err.Error(), "why") {

@@ -3,6 +3,7 @@ package verdict_test
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab"
@@ -36,6 +37,32 @@ func ExampleJudge() {
 	for _, c := range r.Checks {
 		fmt.Println(c.Name, c.Failed)
 	}
+}
+
+// Verdicts that are kept make a board, or a table of one's own.
+func ExampleBoard() {
+	b := verdict.Board{Command: "go run . -verdict"}
+	for _, idea := range []string{"norm=rmsnorm", "norm=dyt"} {
+		r, err := verdict.Read("out", idea)
+		check(err)
+		b.Rows = append(b.Rows, r)
+		for _, a := range r.Answers {
+			fmt.Println(idea, a.Question, a.Verdict)
+		}
+		for _, l := range r.Losses {
+			fmt.Println(l.Size.NEmbd, l.Means[1]-l.Means[0], l.Compared)
+		}
+		for _, c := range r.Costs {
+			fmt.Println(c.Size, c.Ratio)
+		}
+		for _, t := range r.Tasks {
+			fmt.Println(t.What, t.Confirmed())
+		}
+		if r.Wrong() || r.Plan.Steps == verdict.Quick().Steps {
+			fmt.Println(idea, "was not asked")
+		}
+	}
+	check(b.Markdown(os.Stdout))
 }
 
 func check(err error) {

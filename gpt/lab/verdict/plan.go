@@ -54,8 +54,8 @@ func planned(minutes float64, base gpt.Config) Plan {
 	return p
 }
 
-// Quick returns a plan of tiny models and few steps, which shows in seconds that an idea runs, on text and on every task,
-// and decides nothing.
+// Quick returns a plan of tiny models and few steps, which shows in seconds that an idea runs, on text and on every
+// task, and decides nothing.
 func Quick() Plan {
 	p := Plan{
 		Sizes: []Size{{8, 1}, {16, 1}}, Steps: 2, Rates: []float64{4e-3, 8e-3}, Looks: []int{2},

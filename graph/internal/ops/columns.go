@@ -6,7 +6,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Cols returns columns from … to−1 of a matrix.
+// Columns returns columns from … to−1 of a matrix.
 func (b *Builder) Columns(x *G.Node, from, to int) (*G.Node, error) {
 	rows, d, w := x.Shape()[0], x.Shape()[1], to-from
 	return b.node(&Op{

@@ -72,7 +72,8 @@ func kernelCases() map[string]kernelCase {
 			return GatherCols(in[0], []int{4, -1, -1, 0, 4, 1, 2, 3, 1})
 		}, func(in []Expr) Expr {
 			x := in[0]
-			return x.Columns(4, 5).Join(x.Columns(0, 2).Scale(0), x.Columns(0, 1), x.Columns(4, 5), x.Columns(1, 4), x.Columns(1, 2))
+			return x.Columns(4, 5).Join(x.Columns(0, 2).Scale(0), x.Columns(0, 1), x.Columns(4, 5), x.Columns(1, 4),
+				x.Columns(1, 2))
 		}},
 		"scan": {leaves(2, m(6, 5), m(6, 5)), func(in []Expr) (Expr, bool) {
 			return Scan(in[0], in[1], ScanShape{Batch: 2, Context: 3, Width: 5, Average: false})
@@ -120,7 +121,8 @@ func kernelCases() map[string]kernelCase {
 			func(in []Expr) (Expr, bool) { return MixColumns(in[0], in[1], in[2]) },
 			func(in []Expr) Expr {
 				l := in[2].Reshape(1, 2)
-				return in[0].Columns(0, 4).Join(in[0].Columns(4, 7).Mul(l.Columns(0, 1)).Add(in[1].Mul(l.Columns(1, 2))))
+				mixed := in[0].Columns(4, 7).Mul(l.Columns(0, 1)).Add(in[1].Mul(l.Columns(1, 2)))
+				return in[0].Columns(0, 4).Join(mixed)
 			}},
 		"mix all columns": {leaves(3, m(5, 7), m(5, 7), []int{1}),
 			func(in []Expr) (Expr, bool) { return MixColumns(in[0], in[1], in[2]) },
