@@ -115,7 +115,7 @@ func TestEmbeddingsRefuse(t *testing.T) {
 		`{}`: "input: got none", `{"input":[]}`: "want a text or a list of tokens", `{"input":""}`: "empty",
 		`{"input":3}`:       "input: got 3",
 		`{"input":["a",3]}`: "input: got 3", `{"input":[512]}`: "the token 512",
-		`{"input":"a","dimensions":3}`:        "want 64",
+		`{"input":"a","dimensions":3}`:        "want the model's 64",
 		`{"input":"a","encoding_format":"x"}`: "want float or base64",
 		`{"input":"a","n":2}`:                 "n: this server has no such key",
 		`{"input":"a","model":"x"}`:           "this server has", `{"input":"` + strings.Repeat("word ", 99) +

@@ -11,14 +11,13 @@ import (
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/internal/file"
-	"github.com/pkg/errors"
 )
 
 // WriteEvents writes a folder for every trial, with the curve and the loss of the trial as a file of TensorBoard's
 // events. An event is a protobuf of a time, a step and a scalar: the time is 0, so that the files have equal bits.
 func (r *Report) WriteEvents(dir string) error {
-	if r == nil {
-		return errors.New("events: got no report (nil)")
+	if err := r.writable(dir); err != nil {
+		return err
 	}
 	for _, t := range r.Trials {
 		name := strings.Join([]string{t.Arm, t.Setting, "seed " + strconv.FormatUint(t.Seed, 10)}, " ")

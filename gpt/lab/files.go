@@ -23,8 +23,8 @@ const resultsFile = "results.jsonl"
 // timings.jsonl the others, and into results.csv both. It returns the first error, and tries the other files
 // nevertheless.
 func (r *Report) Write(dir string) (first error) {
-	if r == nil {
-		return errors.New("report: got none to write (nil)")
+	if err := r.writable(dir); err != nil {
+		return err
 	}
 	for name, write := range map[string]func(io.Writer) error{
 		resultsFile: func(w io.Writer) error {
@@ -38,6 +38,17 @@ func (r *Report) Write(dir string) (first error) {
 		}
 	}
 	return first
+}
+
+// writable returns an error unless there are a report and a directory for it.
+func (r *Report) writable(dir string) error {
+	switch {
+	case r == nil:
+		return errors.New("report: got none to write (nil)")
+	case dir == "":
+		return errors.New("report: directory: got none to write into")
+	}
+	return nil
 }
 
 // Reported lists the trials of the last Report.Write in the directory of a study: those in results.jsonl. Without this

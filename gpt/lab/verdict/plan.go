@@ -54,17 +54,12 @@ func planned(minutes float64, base gpt.Config) Plan {
 	return p
 }
 
-// Quick returns a plan of tiny models and few steps, which shows in seconds that an idea runs, on text and on every
-// task, and decides nothing.
+// Quick returns a plan of tiny models and few steps, which shows in seconds that an idea runs, and decides nothing.
 func Quick() Plan {
-	p := Plan{
+	return Plan{
 		Sizes: []Size{{8, 1}, {16, 1}}, Steps: 2, Rates: []float64{4e-3, 8e-3}, Looks: []int{2},
-		TaskSize: Size{8, 1}, TaskRates: []float64{1e-2},
+		Tasks: []TaskPlan{{list()[0].name, 2}}, TaskSize: Size{8, 1}, TaskRates: []float64{1e-2},
 	}
-	for _, t := range list() {
-		p.Tasks = append(p.Tasks, TaskPlan{t.name, 1})
-	}
-	return p
 }
 
 // filled returns p with the fields of other where its own are 0.
@@ -156,7 +151,7 @@ func (j *judge) foresee() error {
 		j.pace.plan(trials/2, float64(j.Report.Plan.Steps), p.plain)
 	}
 	for _, t := range j.Report.Plan.Tasks {
-		_, c, err := newTask(t.Task, j.Report.Plan.TaskSize.apply(j.Base))
+		_, c, err := newTask(t.Task, 1, j.Report.Plan.TaskSize.apply(j.Base))
 		if err != nil {
 			return err
 		}

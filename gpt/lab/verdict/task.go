@@ -54,14 +54,14 @@ func what(name string) string {
 	return list()[slices.IndexFunc(list(), func(k known) bool { return k.name == name })].what
 }
 
-// newTask returns the task of a name, and a configuration with its sizes.
-func newTask(name string, c gpt.Config) (tasks.Task, gpt.Config, error) {
+// newTask returns the task of a name, with the given number of training rows or, for 0, all of them, and c with the
+// sizes of the task.
+func newTask(name string, rows int, c gpt.Config) (tasks.Task, gpt.Config, error) {
 	k, set, err := tasks.Parse(name)
 	if err != nil {
 		return tasks.Task{}, c, err
 	}
-	set.Seed = 1
-	t, err := tasks.New(k, set)
+	t, err := tasks.New(k, tasks.Set{Train: cmp.Or(rows, set.Train), Test: set.Test, Seed: 1})
 	c.BlockSize, c.VocabSize, c.BatchSize = t.BlockSize, t.VocabSize, batchOfTasks
 	return t, c, err
 }
@@ -108,7 +108,7 @@ func (j *judge) askTasks() error {
 
 // askTask trains baseline and idea on a task at some rates, and compares each at its better one.
 func (j *judge) askTask(a *Accuracy, rates []float64, first uint64) error {
-	task, base, err := newTask(a.Task, j.Report.Plan.TaskSize.apply(j.Base))
+	task, base, err := newTask(a.Task, 0, j.Report.Plan.TaskSize.apply(j.Base))
 	if err != nil {
 		return err
 	}

@@ -176,9 +176,9 @@ func larger(x, y float64) float64 {
 
 // notEntrywise lists the other methods that return an Expr: they move, sum or look up entries, create new ones, or add
 // an operation of another package.
-var notEntrywise = strings.Fields("Gather Softmax LogSumExp RowMax Sum Mean SumAll MulAddAt Reshape Dropout ArgMax " +
-	"Advance AddInts ScaleInts ModInts DelayInts OneHot In Wrap MatMul MatMulT Transpose Cols Join Row Apply CumSum " +
-	"CumProd Delay Scan Rows TopK TopKBy Where Kernel Operate OperateInts ByRule")
+var notEntrywise = strings.Fields("Gather Softmax LogSumExp RowMax Sum Mean SumAll MulAddAt Reshape Dropout " +
+	"ArgMax Advance AddInts ScaleInts ModInts DelayInts OneHot In Wrap MatMul MatMulT Transpose Columns Join Row " +
+	"Apply CumSum CumProd Delay Scan Rows TopK TopKBy Where Kernel Operate OperateInts ByRule")
 
 // special returns numbers at the limits of a type.
 func special(dtype Dtype) []float64 {

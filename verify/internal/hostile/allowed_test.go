@@ -64,6 +64,8 @@ var rules = []struct{ pattern, why string }{
 	{`^graph\.CompileWith 1`, "nothing is kept, or something else"},
 	{`^graph\.Expr\.MulAdd [12](=short|\[0\]=(0|-1))`, "other numbers, or one for all"},
 	{`^graph\.Scope\.Place 1=`, "any name"},
+	{`^lab\.Report\.Write(Events)? 1=typo`, "a new directory"},
+	{`^lab\.Row\.Changes [01]`, "what differs, whether it can be trained or not"},
 	{`^published\.(Load|Open|OpenCropped) 0=typo`, "a folder that Export has written before"},
 	{`^checkpoint\.(Checkpoint\.Add (1=typo|2)|Derive 0)`, "any name and content; the path is for messages"},
 	{`^inspect\.Probe\.(Run|Gradients) [12](=short|\[0\]=(0|-1))`, "another text, or none to predict"},
