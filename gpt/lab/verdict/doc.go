@@ -13,7 +13,8 @@
 //
 // # What counts as a difference
 //
-// Idea and baseline choose from the same rates by successive halving, on seeds that the comparison does not use. Every
+// Idea and baseline choose from the same rates by successive halving, on seeds that the comparison does not use. If an
+// idea sets learning_rate, as an optimizer may need, its rates are as many times larger than the baseline's. Every
 // rate is trained for a quarter of the steps. The better half is then trained with two seeds for half of the steps. If
 // the two arms choose different rates, both are trained at both rates, and each arm counts at its better rate. So noise
 // in the choice favours neither arm.

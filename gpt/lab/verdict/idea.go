@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -53,9 +54,10 @@ func Baseline() gpt.Config { return gpt.Modern() }
 // judge is a Judge under way.
 type judge struct {
 	Protocol
-	ctx  context.Context
-	idea Idea
-	pace pace
+	ctx    context.Context
+	idea   Idea
+	faster float64 // learning_rate of the idea / of the baseline
+	pace   pace
 	*Report
 }
 
@@ -113,6 +115,15 @@ func newJudge(ctx context.Context, idea Idea, p Protocol) (*judge, error) {
 		TextSHA256: p.Text.Corpus.SHA256(), Plan: p.Plan,
 	}}
 	j.pace.watch = p.Watch
+	c, err := idea.Apply(p.Base)
+	if err != nil {
+		return nil, errors.WithMessagef(err, "verdict on %s", idea.Name)
+	}
+	j.faster = c.LearningRate / p.Base.LearningRate
+	if !(j.faster > 0) || math.IsInf(j.faster, 1) {
+		return nil, errors.Errorf("verdict on %s: learning_rate: got %v, and %v of the baseline, want numbers above 0",
+			idea.Name, c.LearningRate, p.Base.LearningRate)
+	}
 	return j, nil
 }
 

@@ -13,12 +13,12 @@ import (
 type Plan struct {
 	Sizes     []Size     `json:"sizes"` // of the models of text, ascending
 	Steps     int        `json:"steps"` // of a trial on text
-	Rates     []float64  `json:"rates"` // learning rates, ascending; they replace learning_rate
+	Rates     []float64  `json:"rates"` // learning rates of the baseline, ascending
 	Looks     []int      `json:"looks"` // seeds at which the losses are judged
 	BlockSize int        `json:"block_size"`
 	Tasks     []TaskPlan `json:"tasks"`
 	TaskSize  Size       `json:"task_size"`
-	TaskRates []float64  `json:"task_rates"` // learning rates, of which each arm takes the better one
+	TaskRates []float64  `json:"task_rates"` // as Rates; each arm takes the better one
 }
 
 // TaskPlan is a task and the steps of a trial on it.

@@ -90,7 +90,9 @@ func (j *judge) askTasks() error {
 			continue
 		}
 		again := a
-		rates := slices.Compact(slices.Sorted(slices.Values(a.Rates[:])))
+		rates := slices.DeleteFunc(slices.Clone(j.Report.Plan.TaskRates), func(r float64) bool {
+			return j.rate(false, r) != a.Rates[0] && j.rate(true, r) != a.Rates[1]
+		})
 		if err := j.askTask(&again, rates, j.Base.Seed+confirming); err != nil {
 			return err
 		}
@@ -134,8 +136,8 @@ func (j *judge) askTask(a *Accuracy, rates []float64, first uint64) error {
 	var arms []arm
 	for _, rate := range rates {
 		for side, c := range []gpt.Config{base, plain} {
-			c.LearningRate = rate
-			arms = append(arms, j.named(side == 1, fmt.Sprintf("rate %g", rate), c))
+			c.LearningRate = j.rate(side == 1, rate)
+			arms = append(arms, j.named(side == 1, fmt.Sprintf("rate %g", c.LearningRate), c))
 		}
 	}
 	trials, err := j.run(series{a.What, text, arms, first, paired.Confirming})

@@ -82,6 +82,14 @@ func (j *judge) askText() error {
 	return nil
 }
 
+// rate returns a rate of the plan for the baseline or the idea.
+func (j *judge) rate(idea bool, rate float64) float64 {
+	if idea {
+		return rate * j.faster
+	}
+	return rate
+}
+
 // tune chooses the rates of baseline and idea by successive halving, on seeds of its own.
 func (j *judge) tune(l *level) error {
 	budgets := l.budgets()
@@ -94,9 +102,10 @@ func (j *judge) tune(l *level) error {
 	}
 	var sides [2][]candidate
 	for side, c := range []gpt.Config{l.base, l.ideas[budgets[0]]} {
-		for _, c.LearningRate = range j.Report.Plan.Rates {
+		for _, rate := range j.Report.Plan.Rates {
+			c.LearningRate = j.rate(side == 1, rate)
 			sides[side] = append(sides[side], candidate{j.named(side == 1, fmt.Sprintf("%v, rate %g", l.Size,
-				c.LearningRate), c), c.LearningRate})
+				c.LearningRate), c), rate})
 		}
 	}
 	for _, round := range []struct{ divisor, seeds int }{{4, 1}, {2, 2}} {
@@ -148,8 +157,8 @@ func (j *judge) compare(l *level, seeds int) error {
 	var arms []arm
 	at := func(idea bool, what string, c gpt.Config) (list []arm) {
 		for _, rate := range l.rates {
-			c.LearningRate = rate
-			list = append(list, j.named(idea, fmt.Sprintf("%s, rate %g", what, rate), c))
+			c.LearningRate = j.rate(idea, rate)
+			list = append(list, j.named(idea, fmt.Sprintf("%s, rate %g", what, c.LearningRate), c))
 		}
 		return list
 	}
@@ -200,7 +209,7 @@ func (l *Loss) set(j *judge, arms [2]arm, trials [2][]*lab.Trial) (err error) {
 			}
 		}
 		grid := j.Report.Plan.Rates
-		l.Edge = l.Edge || l.Rates[i] == grid[0] || l.Rates[i] == grid[len(grid)-1]
+		l.Edge = l.Edge || l.Rates[i] == j.rate(i == 1, grid[0]) || l.Rates[i] == j.rate(i == 1, grid[len(grid)-1])
 	}
 	if l.Diverged != [2]int{} {
 		return nil

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -127,6 +128,30 @@ func TestInterrupted(t *testing.T) {
 	p.Plan.Steps++
 	if _, err := Judge(context.Background(), same, p); err == nil || !strings.Contains(err.Error(), "steps: got 5") {
 		t.Errorf("other steps: got %v", err)
+	}
+}
+
+// An idea that sets learning_rate chooses from rates that are as many times larger than the baseline's.
+func TestRates(t *testing.T) {
+	p := tiny(t)
+	p.Plan.Looks = []int{2}
+	idea := Idea{Arm: lab.Arms(fmt.Sprintf("optimizer=lion,learning_rate=%g", p.Base.LearningRate/4))[0]}
+	r, err := Judge(context.Background(), idea, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range r.Losses {
+		if !slices.Contains(p.Plan.Rates, l.Rates[0]) || !slices.Contains(p.Plan.Rates, 4*l.Rates[1]) || !l.Edge {
+			t.Errorf("%v: got the rates %v, want the second to be a quarter of one of %v", l.Size, l.Rates, p.Plan.Rates)
+		}
+	}
+	if got, want := r.Tasks[0].Rates, [2]float64{1e-2, 2.5e-3}; got != want {
+		t.Errorf("task: got the rates %v, want %v", got, want)
+	}
+	idea.Set = []string{"learning_rate=0"}
+	_, err = Judge(context.Background(), idea, p)
+	if err == nil || !strings.Contains(err.Error(), "learning_rate: got 0") {
+		t.Errorf("a rate of 0: got %v", err)
 	}
 }
 
