@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"math"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/verify"
@@ -56,8 +57,12 @@ func wrongBy(t *testing.T, what string, printed, right matrix, amount float64) {
 }
 
 // Every numbered equation of the paper has its test.
-func TestBoueIsComplete(t *testing.T) {
-	files, err := filepath.Glob("boue_*_test.go")
+func TestBoueIsComplete(t *testing.T) { complete(t, "Boue", 55) }
+
+// complete fails unless each of the n equations of a paper has a test whose comment says what it states.
+func complete(t *testing.T, paper string, n int) {
+	t.Helper()
+	files, err := filepath.Glob(strings.ToLower(paper) + "_*_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,8 +78,8 @@ func TestBoueIsComplete(t *testing.T) {
 			}
 		}
 	}
-	for i := 1; i <= 55; i++ {
-		if name := fmt.Sprintf("TestBoueEq%02d", i); !found[name] {
+	for i := 1; i <= n; i++ {
+		if name := fmt.Sprintf("Test%sEq%02d", paper, i); !found[name] {
 			t.Errorf("no %s that says in a comment what equation (%d) states", name, i)
 		}
 	}

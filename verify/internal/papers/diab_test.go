@@ -2,12 +2,8 @@ package papers
 
 import (
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"maps"
 	"math"
-	"path/filepath"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/verify"
@@ -21,29 +17,7 @@ import (
 // shows by how much and names the erratum.
 
 // Every numbered equation of the paper has its test.
-func TestDiabIsComplete(t *testing.T) {
-	files, err := filepath.Glob("diab_*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := map[string]bool{}
-	for _, name := range files {
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, decl := range file.Decls {
-			if f, ok := decl.(*ast.FuncDecl); ok && f.Doc.Text() != "" {
-				found[f.Name.Name] = true
-			}
-		}
-	}
-	for i := 1; i <= 39; i++ {
-		if name := fmt.Sprintf("TestDiabEq%02d", i); !found[name] {
-			t.Errorf("no %s that says in a comment what equation (%d) states", name, i)
-		}
-	}
-}
+func TestDiabIsComplete(t *testing.T) { complete(t, "Diab", 39) }
 
 // study is the paper's running model: one sequence in which a token repeats, two blocks, so that X⁽⁰⁾ and X⁽ˡ⁻¹⁾
 // differ, and the mean of the losses.
