@@ -62,7 +62,7 @@ func (m *Matcher) follow(states []*state, limit int) (*mask, error) {
 		m.stack = append(m.stack, nil)
 	}
 	m.stack[0] = append(m.stack[0][:0], states...)
-	texts := v.all
+	texts, fast := v.all, newWalk(states)
 	if set, length, ok := v.within(states); ok && length <= limit {
 		copy(made.bits, set)
 		made.least, texts = length, v.odd
@@ -78,7 +78,10 @@ func (m *Matcher) follow(states []*state, limit int) (*mask, error) {
 			return nil, errors.Errorf("grammar: a token takes more than %d steps; the schema has too many alternatives",
 				mostWork)
 		}
-		after := m.step(m.stack[depth], b.byte, m.stack[depth+1])
+		after, known := fast.step(m, m.stack[depth], b.byte)
+		if !known {
+			after = m.step(m.stack[depth], b.byte, nil)
+		}
 		m.stack[depth+1] = after
 		if len(after) == 0 {
 			at = int(b.end)
@@ -101,6 +104,48 @@ func (m *Matcher) follow(states []*state, limit int) (*mask, error) {
 		}
 	}
 	return made, nil
+}
+
+// walk follows the texts of a machine. It computes once what follows a byte between two characters: a machine has few
+// places, and a vocabulary many bytes.
+type walk struct {
+	machine *machine
+	next    *state
+	places  map[int]*[256][]*state
+}
+
+// newWalk returns the walk from the only state, if that is within a text of a machine.
+func newWalk(states []*state) (w walk) {
+	if len(states) == 1 && states[0] != nil {
+		if t, ok := states[0].item.(matching); ok {
+			return walk{t.machine, states[0].next, map[int]*[256][]*state{}}
+		}
+	}
+	return w
+}
+
+// step returns the states after a byte, if it knows the only state.
+func (w walk) step(m *Matcher, states []*state, b byte) (after []*state, known bool) {
+	const most = 1 << 9 // places, of 6 KiB each
+	if len(states) != 1 || states[0] == nil || states[0].next != w.next || w.places == nil {
+		return nil, false
+	}
+	t, ok := states[0].item.(matching)
+	if !ok || t.machine != w.machine || t.left > 0 || t.escape {
+		return nil, false
+	}
+	place := w.places[t.at]
+	if place == nil {
+		if len(w.places) == most {
+			return nil, false
+		}
+		place = new([256][]*state)
+		w.places[t.at] = place
+	}
+	if place[b] == nil {
+		place[b] = append([]*state{}, m.step(states, b, nil)...)
+	}
+	return place[b], true
 }
 
 // within returns the plain texts that may follow in the only state, if that is within a text in quotes and between two

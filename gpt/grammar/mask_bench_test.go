@@ -71,6 +71,8 @@ func BenchmarkMask(b *testing.B) {
 				`{`, " "},
 			{"number", `{"type":"number"}`, `1`, "0"},
 			{"list", `{"type":"array","items":{"type":"integer"},"maxItems":1000}`, `[1`, ",1"},
+			{"pattern of words", `{"type":"string","pattern":"^[a-z ]*$"}`, `"ab`, "c"},
+			{"pattern of anything", `{"type":"string","pattern":"x"}`, `"ab`, "c"},
 		} {
 			b.Run(fmt.Sprintf("%d/%s", n, c.name), func(b *testing.B) {
 				g, err := Schema([]byte(c.schema))
