@@ -119,12 +119,33 @@ func newJudge(ctx context.Context, idea Idea, p Protocol) (*judge, error) {
 	if err != nil {
 		return nil, errors.WithMessagef(err, "verdict on %s", idea.Name)
 	}
+	j.possible()
 	j.faster = c.LearningRate / p.Base.LearningRate
 	if !(j.faster > 0) || math.IsInf(j.faster, 1) {
 		return nil, errors.Errorf("verdict on %s: learning_rate: got %v, and %v of the baseline, want numbers above 0",
 			idea.Name, c.LearningRate, p.Base.LearningRate)
 	}
 	return j, nil
+}
+
+// possible leaves out the sizes that the idea does not permit, such as a single block, if two others remain.
+func (j *judge) possible() {
+	plan := &j.Report.Plan
+	var sizes []Size
+	for _, s := range plan.Sizes {
+		c, err := j.idea.Apply(s.apply(j.Base))
+		if err == nil {
+			err = c.Validate()
+		}
+		if err == nil {
+			sizes = append(sizes, s)
+		} else if len(plan.Sizes) > 2 {
+			j.leave("%v: %v", s, err)
+		}
+	}
+	if len(sizes) >= 2 {
+		plan.Sizes = sizes
+	}
 }
 
 // Folder returns the directory of the report on an idea, in the directory of a Protocol.

@@ -89,7 +89,7 @@ func (j *judge) pair(s Size, steps int) (p pair, err error) {
 	}
 	a, held := p.ideas[parameters]
 	b, also := p.ideas[work]
-	if held && also && a.NInner == b.NInner && a.MaxIters == b.MaxIters {
+	if held && also && a.Resolved().NInner == b.Resolved().NInner && a.MaxIters == b.MaxIters {
 		p.ideas = map[budget]gpt.Config{combined: a}
 	}
 	return p, nil

@@ -1,8 +1,10 @@
 package verdict
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -133,6 +135,10 @@ func (j *judge) askTask(a *Accuracy, rates []float64, first uint64) error {
 		j.leave("%s: %v", a.What, err)
 		return nil
 	}
+	if j.idea.Change == nil && same(base, plain) {
+		j.leave("%s: the idea is the baseline there, whose head is linear", a.What)
+		return nil
+	}
 	var arms []arm
 	for _, rate := range rates {
 		for side, c := range []gpt.Config{base, plain} {
@@ -170,6 +176,13 @@ func (j *judge) askTask(a *Accuracy, rates []float64, first uint64) error {
 	c, err := paired.Compare(values[1], values[0], first)
 	a.Compared = &c
 	return err
+}
+
+// same reports whether two configurations are equal after their defaults are filled in, as far as their JSON says.
+func same(a, b gpt.Config) bool {
+	x, err := json.Marshal(a.Resolved())
+	y, other := json.Marshal(b.Resolved())
+	return err == nil && other == nil && bytes.Equal(x, y)
 }
 
 // judgeTasks gives the verdicts on several tasks.

@@ -142,7 +142,7 @@ func TestRates(t *testing.T) {
 	}
 	for _, l := range r.Losses {
 		if !slices.Contains(p.Plan.Rates, l.Rates[0]) || !slices.Contains(p.Plan.Rates, 4*l.Rates[1]) || !l.Edge {
-			t.Errorf("%v: got the rates %v, want the second to be a quarter of one of %v", l.Size, l.Rates, p.Plan.Rates)
+			t.Errorf("%v: got the rates %v, want one of %v and a quarter of one", l.Size, l.Rates, p.Plan.Rates)
 		}
 	}
 	if got, want := r.Tasks[0].Rates, [2]float64{1e-2, 2.5e-3}; got != want {
@@ -152,6 +152,25 @@ func TestRates(t *testing.T) {
 	_, err = Judge(context.Background(), idea, p)
 	if err == nil || !strings.Contains(err.Error(), "learning_rate: got 0") {
 		t.Errorf("a rate of 0: got %v", err)
+	}
+}
+
+// Parts that a first look met are asked: experts that few tokens choose, an activation whose MLP has one inner width at
+// equal parameters and at equal FLOPs, skips that need two blocks, and a head that all tasks have.
+func TestParts(t *testing.T) {
+	for name, want := range map[string]string{
+		"mlp=moe":                           "",
+		"activation=relu,mlp=mlp,n_inner=0": "",
+		"skips=embedding":                   "8×1: skips: got embedding, want none with n_layer 1",
+		"head=linear":                       "recall of 4 pairs: the idea is the baseline there",
+	} {
+		p := tiny(t)
+		p.Plan.Looks, p.Plan.Steps = []int{2}, 2
+		p.Plan.Sizes = []Size{{8, 1}, {8, 2}, {16, 2}}
+		r, err := Judge(context.Background(), Idea{Arm: lab.Arms(name)[0]}, p)
+		if err != nil || r.Wrong() || len(r.Losses) == 0 || !strings.Contains(strings.Join(r.NotTried, "; "), want) {
+			t.Errorf("%s: got %v, %v, want an answer, and %q not tried", name, r, err, want)
+		}
 	}
 }
 
