@@ -235,9 +235,9 @@ func (c Config) loss(s graph.Scope, logits, targets graph.Expr) (loss graph.Expr
 // Packed returns m for decoding and measuring, with the matrices of its linear layers and its head (the embedding, if
 // they are tied) stored as bfloat16, as int8 with a scale for every output, or as int4 with one for every 32 inputs of
 // an output, rounded from their present values. It needs less memory and decodes faster in proportion, because it reads
-// less. It computes what a model with the rounded weights and sums in float32 computes, to the bit except with a tied
-// head; with int4, what the matrices multiply is rounded too (see stored.Int4). No file changes, and m stays as it is;
-// the original weights are freed when m is no longer referenced.
+// less. Its results equal the results of a model with the rounded weights and sums in float32: to the bit, except with
+// a tied head. With int4 the factors of the matrices are rounded, too (see stored.Int4). No file changes, and m stays
+// as it is; the original weights are freed when m is no longer referenced.
 //
 // The packed model has no weights to write, to set or to train. The formats are in package graph/stored: stored.BF16,
 // stored.Int8 and stored.Int4. Packed returns an error for an unknown format, for a model without kernels or of a type

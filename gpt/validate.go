@@ -344,8 +344,7 @@ func (o outline) adaptable() []string {
 }
 
 // ResumeDiff returns an error that names every field in which c differs from the saved configuration of the run to
-// resume, except the fields of [train.Run], which do not change what a step computes. A field of 0 counts as its
-// default.
+// resume. The fields of [train.Run] may differ, because they change no step. A field of 0 counts as its default.
 func (c Config) ResumeDiff(saved Config) error {
 	c, saved = c.Resolved(), saved.Resolved()
 	return c.fields().Fixed().Diff("resume", saved.fields())

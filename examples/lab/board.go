@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
@@ -12,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
-	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab"
 	"github.com/pedestrian-ml/pedestrian/gpt/lab/verdict"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
@@ -83,7 +80,7 @@ func (q *inquiry) ideas() (ideas []lab.Arm, left []string, err error) {
 					first = cmp.Or(first, err)
 					continue
 				}
-				if first = nil; !same(c, base) {
+				if first = nil; c.ResumeDiff(base) != nil {
 					ideas = append(ideas, arm)
 				}
 				break
@@ -97,13 +94,6 @@ func (q *inquiry) ideas() (ideas []lab.Arm, left []string, err error) {
 		return nil, nil, errors.Errorf("-parts: got %q, in which no part differs from the baseline's", q.parts)
 	}
 	return ideas, left, nil
-}
-
-// same reports whether two configurations are equal.
-func same(a, b gpt.Config) bool {
-	x, err := json.Marshal(a.Resolved())
-	y, other := json.Marshal(b.Resolved())
-	return err == nil && other == nil && bytes.Equal(x, y)
 }
 
 // replayRow asks for the verdict of a row of a board again, and returns an error unless every trial is equal.

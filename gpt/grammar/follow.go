@@ -72,7 +72,7 @@ func (m *Matcher) follow(states []*state, limit int) (*mask, error) {
 		b := &texts[at]
 		depth := int(b.depth)
 		if len(m.stack) == depth+1 {
-			m.stack = append(m.stack, nil)
+			m.stack, m.rooms = append(m.stack, nil), append(m.rooms, nil)
 		}
 		if work += len(m.stack[depth]); work > mostWork {
 			return nil, errors.Errorf("grammar: a token takes more than %d steps; the schema has too many alternatives",
@@ -80,7 +80,8 @@ func (m *Matcher) follow(states []*state, limit int) (*mask, error) {
 		}
 		after, known := fast.step(m, m.stack[depth], b.byte)
 		if !known {
-			after = m.step(m.stack[depth], b.byte, nil)
+			after = m.step(m.stack[depth], b.byte, m.rooms[depth])
+			m.rooms[depth] = after
 		}
 		m.stack[depth+1] = after
 		if len(after) == 0 {

@@ -1,8 +1,8 @@
-// Package grammar restricts what a model writes to the texts of a grammar: any object of JSON, or the values of a
-// schema. Start with JSON or Schema; the Matcher of a Grammar is a rule of a search.Sampler.
+// Package grammar restricts the text that a model writes, to any object of JSON or to the values of a schema. Start
+// with JSON or Schema; the Matcher of a Grammar is a rule of a search.Sampler.
 //
 // A grammar is an automaton over bytes with a stack. Before each token it follows every text of the vocabulary, which
-// is sorted so that common beginnings are followed once, and forbids those that end outside the grammar.
+// is sorted so that common beginnings are followed once, and forbids the texts that leave the grammar.
 package grammar
 
 import (

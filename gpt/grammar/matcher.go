@@ -20,6 +20,7 @@ type Matcher struct {
 	ended      bool
 	masks      map[string]*mask
 	stack      [][]*state // by number of bytes of a token
+	rooms      [][]*state // for the entries of stack, but the first, that no walk remembers
 	scratch    []byte
 }
 

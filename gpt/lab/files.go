@@ -26,14 +26,12 @@ func (r *Report) Write(dir string) (first error) {
 	if err := r.writable(dir); err != nil {
 		return err
 	}
-	for name, write := range map[string]func(io.Writer) error{
-		resultsFile: func(w io.Writer) error {
-			return writeLines(w, r.Trials, func(t *Trial) *Trial { return t })
-		},
-		"timings.jsonl": func(w io.Writer) error { return writeTimings(w, r.Trials) },
-		"results.csv":   func(w io.Writer) error { return writeSheet(w, r.Trials) },
-	} {
-		if err := file.Replace(filepath.Join(dir, name), write); err != nil && first == nil {
+	for _, f := range []struct {
+		name  string
+		write func(w io.Writer, list []*Trial) error
+	}{{resultsFile, writeResults}, {"timings.jsonl", writeTimings}, {"results.csv", writeSheet}} {
+		err := file.Replace(filepath.Join(dir, f.name), func(w io.Writer) error { return f.write(w, r.Trials) })
+		if err != nil && first == nil {
 			first = err
 		}
 	}
@@ -97,6 +95,11 @@ func writeLines[T any](w io.Writer, list []*Trial, value func(*Trial) T) error {
 	}
 	_, err := b.WriteTo(w)
 	return err
+}
+
+// writeResults writes a line for each trial, with the numbers that another run repeats to the bit.
+func writeResults(w io.Writer, list []*Trial) error {
+	return writeLines(w, list, func(t *Trial) *Trial { return t })
 }
 
 // writeTimings writes a line for each trial, with the numbers that another run does not repeat.

@@ -90,8 +90,8 @@ func (c *Config) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// ResumeDiff returns an error that names every field, except its Run's, in which c differs from the saved configuration
-// of the run to resume. A field of 0 counts as its default.
+// ResumeDiff returns an error that names every field in which c differs from the saved configuration of the run to
+// resume. The fields of its Run may differ. A field of 0 counts as its default.
 func (c Config) ResumeDiff(saved Config) error {
 	c, saved = c.Resolved(), saved.Resolved()
 	return c.fields().Fixed().Diff("resume", saved.fields())

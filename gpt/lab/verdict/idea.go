@@ -130,21 +130,25 @@ func newJudge(ctx context.Context, idea Idea, p Protocol) (*judge, error) {
 
 // possible leaves out the sizes that the idea does not permit, such as a single block, if two others remain.
 func (j *judge) possible() {
-	plan := &j.Report.Plan
 	var sizes []Size
-	for _, s := range plan.Sizes {
+	var refused []string
+	for _, s := range j.Report.Plan.Sizes {
 		c, err := j.idea.Apply(s.apply(j.Base))
 		if err == nil {
 			err = c.Validate()
 		}
-		if err == nil {
-			sizes = append(sizes, s)
-		} else if len(plan.Sizes) > 2 {
-			j.leave("%v: %v", s, err)
+		if err != nil {
+			refused = append(refused, fmt.Sprintf("%v: %v", s, err))
+			continue
 		}
+		sizes = append(sizes, s)
 	}
-	if len(sizes) >= 2 {
-		plan.Sizes = sizes
+	if len(sizes) < 2 {
+		return // Judge will say why
+	}
+	j.Report.Plan.Sizes = sizes
+	for _, reason := range refused {
+		j.leave("%s", reason)
 	}
 }
 

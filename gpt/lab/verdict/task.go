@@ -1,10 +1,8 @@
 package verdict
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -51,8 +49,8 @@ func list() []known {
 	}
 }
 
-// what returns what a task of the list asks.
-func what(name string) string {
+// subject returns the subject of a task in the list, such as induction.
+func subject(name string) string {
 	return list()[slices.IndexFunc(list(), func(k known) bool { return k.name == name })].what
 }
 
@@ -77,7 +75,7 @@ const taskMatters = 0.05
 // askTasks trains on the tasks.
 func (j *judge) askTasks() error {
 	for _, t := range j.Report.Plan.Tasks {
-		a := Accuracy{Task: t.Task, What: what(t.Task), Steps: t.Steps}
+		a := Accuracy{Task: t.Task, What: subject(t.Task), Steps: t.Steps}
 		if err := j.askTask(&a, j.Report.Plan.TaskRates, j.Base.Seed); err != nil {
 			return err
 		}
@@ -135,7 +133,7 @@ func (j *judge) askTask(a *Accuracy, rates []float64, first uint64) error {
 		j.leave("%s: %v", a.What, err)
 		return nil
 	}
-	if j.idea.Change == nil && same(base, plain) {
+	if j.idea.Change == nil && plain.ResumeDiff(base) == nil {
 		j.leave("%s: the idea is the baseline there, whose head is linear", a.What)
 		return nil
 	}
@@ -176,13 +174,6 @@ func (j *judge) askTask(a *Accuracy, rates []float64, first uint64) error {
 	c, err := paired.Compare(values[1], values[0], first)
 	a.Compared = &c
 	return err
-}
-
-// same reports whether two configurations are equal after their defaults are filled in, as far as their JSON says.
-func same(a, b gpt.Config) bool {
-	x, err := json.Marshal(a.Resolved())
-	y, other := json.Marshal(b.Resolved())
-	return err == nil && other == nil && bytes.Equal(x, y)
 }
 
 // judgeTasks gives the verdicts on several tasks.

@@ -12,7 +12,7 @@ import (
 // split is a published way to split a text before its bytes are merged.
 type split struct {
 	names    []string // of tokenizer.ggml.pre, of which the first is written
-	patterns []string // of words, each in the words of the one before; GPT-2's if there is none
+	patterns []string // each divides the words of the pattern before; none stands for GPT-2's
 	digits   bool     // every digit is a word
 	composed bool     // letters and their accents are composed first (NFC)
 	whole    bool     // a word that is a token is not merged from its parts
